@@ -1,0 +1,116 @@
+"""NC-LQL: noise-conditioned Langevin Q-learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import optax
+
+from langevinrl.agents.contract import Common
+from langevinrl.learner import Learner, descend, enrol, track
+from langevinrl.losses import squared, td_backup
+from langevinrl.networks import Activation, Critic, Embedding, Field
+from langevinrl.samplers.choose import best_of
+from langevinrl.samplers.langevin import Chain, StartLaw, annealed_plan, draw, geometric_sigmas
+from langevinrl.types import Array, Batch, Key, PyTree, Update
+
+
+class State(NamedTuple):
+    critic: Learner
+
+
+@dataclass(frozen=True)
+class NCLQL(Common):
+    """Noise-conditioned Langevin Q-learning: a ladder of smoothed critics, walked from the smoothest down."""
+
+    inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
+    sigma_max: float = 0.1  # σ₁: noise of the smoothest level
+    sigma_min: float = 1e-3  # σ_L: noise of the clean level
+    num_levels: int = 10  # L: noise levels
+    steps_per_level: int = 2  # T: Langevin steps at each level
+    step_size: float = 1e-4  # ε: Langevin step size at the clean level
+    learning_rate: float = 1e-4  # Adam's rate for the critics
+    activation: Activation = "mish"  # after each hidden layer
+    embedding_size: int = 16  # width of the level's embedding
+    start: StartLaw = "uniform"  # law of the first action: uniform (released code) or normal (bandit)
+    clip: bool = True  # hold the chain in the action box at every step (released code; the paper is silent)
+    normalise: bool = True  # follow the gradient's direction only (paper, App. E)
+    optimisation: Literal["two_steps", "joint"] = "two_steps"  # one Adam step per loss (code) or one for both (paper)
+    anchor: Literal["mean", "own"] = "mean"  # clean value regressed on: the members' mean (code) or its own (paper)
+    smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes; code: no)
+    best_of: int = 1  # N: chains per action, the most valuable kept
+
+    @property
+    def critic(self) -> Critic:
+        embedding = Embedding(self.embedding_size, self.activation)
+        return Critic(
+            Field(self.spec.obs_dim, self.spec.act_dim, 1, self.hidden, self.activation, embedding)
+        )
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate)
+
+    @property
+    def sigmas(self) -> Array:
+        return geometric_sigmas(self.sigma_max, self.sigma_min, self.num_levels)
+
+    @property
+    def clean(self) -> int:
+        """Index of the cleanest level, where the critic is the ordinary Q."""
+        return self.num_levels - 1
+
+    def init(self, key: Key) -> State:
+        return State(enrol(self.critic.init(key), self.optimiser))
+
+    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
+        del explore  # the chain is already the policy; evaluation samples it too
+        return self._sample(state.critic.params, obs, key)
+
+    def update(self, state: State, batch: Batch, key: Key) -> Update:
+        next_key, level_key, noise_key = jax.random.split(key, 3)
+        next_action = self._sample(state.critic.params, batch.next_obs, next_key)
+        next_q = self.critic.apply(
+            state.critic.target_params, batch.next_obs, next_action, self.clean
+        )
+        backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
+        level, noisy = self._perturb(batch.action, level_key, noise_key)
+        value = self.critic.apply(state.critic.params, batch.obs, batch.action, self.clean)
+        anchor = value.mean(axis=0, keepdims=True) if self.anchor == "mean" else value
+
+        def bellman(params: PyTree) -> Array:  # Eq. 8
+            q = self.critic.apply(params, batch.obs, batch.action, self.clean)
+            return squared(q - backup[None])
+
+        def smoothing(params: PyTree) -> Array:  # Eq. 9
+            return squared(self.critic.apply(params, batch.obs, noisy, level) - anchor)
+
+        metrics = {"critic/backup": backup.mean()}
+        if self.optimisation == "two_steps":  # the second shares the first's Adam state, as in the released code
+            critic, metrics["critic/bellman"] = descend(state.critic, self.optimiser, bellman)
+            critic, metrics["critic/smoothing"] = descend(critic, self.optimiser, smoothing)
+        else:
+            critic, metrics["critic/joint"] = descend(
+                state.critic, self.optimiser, lambda params: bellman(params) + smoothing(params)
+            )
+        return Update(State(track(critic, self.target_rate)), metrics)
+
+    def _perturb(self, action: Array, level_key: Key, noise_key: Key) -> tuple[Array, Array]:
+        """A noise level for each action, and the action under that noise, not clipped."""
+        num_smoothed = self.num_levels if self.smooth_clean_level else self.num_levels - 1
+        level = jax.random.randint(level_key, action.shape[:1], 0, num_smoothed)
+        noise = jax.random.normal(noise_key, action.shape)
+        return level, action + self.sigmas[level, None] * noise
+
+    def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
+        def value(action: Array, level: Array | int) -> Array:
+            return self.critic.apply(params, obs, action, level)
+
+        plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
+        chain = Chain(
+            plan, self.inverse_temperature, self.spec.act_bound, self.start, self.clip, self.normalise
+        )
+        candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), chain, key)
+        return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))

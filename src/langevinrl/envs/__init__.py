@@ -1,0 +1,1 @@
+"""Environments: where episodes end and action boxes are met."""

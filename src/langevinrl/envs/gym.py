@@ -1,0 +1,146 @@
+"""Gymnasium environments in lock-step: seeding, action boxes, true last observations, snapshots."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from langevinrl.envs.snapshot import Snapshots, Snapshot
+from langevinrl.types import Spec, Transition, UserError
+
+EnvFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
+
+
+def resolve(env: str) -> EnvFactory:
+    """A factory for an id (`Hopper-v4`), an id to import first (`module:Id-v0`) or `module:function`."""
+    module_name, _, name = env.rpartition(":")
+    if module_name:
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError as error:
+            raise UserError(f"environment {env!r}: cannot import {module_name!r} ({error})") from error
+        factory: EnvFactory | None = getattr(module, name, None)
+        if factory is not None:
+            return factory
+    if name not in gym.registry:
+        near = difflib.get_close_matches(name, gym.registry, n=3)
+        hint = f"; near: {', '.join(near)}" if near else ""
+        raise UserError(
+            f"unknown environment {env!r}{hint}. Expected a Gymnasium id, module:Id-v0 or module:function."
+        )
+    return lambda: _make(name)
+
+
+def _make(name: str) -> gym.Env[Any, Any]:
+    with warnings.catch_warnings():
+        # The paper's tasks are the v4 ones; that they are "out of date" is known.
+        warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
+        return gym.make(name)
+
+
+def build(factory: EnvFactory, name: str) -> Snapshots:
+    """One environment, checked and made ready: flat float observations, a bounded box of actions."""
+    try:
+        env = factory()
+    except (ImportError, gym.error.DependencyNotInstalled) as error:
+        advice = "pip install 'langevinrl[mujoco]'"
+        if name.startswith("Pusher-v4"):
+            advice = "Pusher-v4 needs mujoco below 3: pip install 'langevinrl[paper]' on Python 3.11, or use Pusher-v5"
+        raise UserError(f"cannot build {name!r}: {error}\n{advice}") from error
+    box = env.action_space
+    if not isinstance(box, gym.spaces.Box) or not np.all(np.isfinite([box.low, box.high])):
+        raise UserError(f"{name!r} has action space {box}; expected a Box with finite bounds")
+    if not isinstance(env.observation_space, gym.spaces.Box) or len(env.observation_space.shape) != 1:
+        env = gym.wrappers.FlattenObservation(env)
+    if len(box.shape) != 1:
+        raise UserError(f"{name!r} has actions of shape {box.shape}; expected one axis")
+    return Snapshots(env)
+
+
+class Lanes:
+    """`num_envs` environments for each of S seeds, stepped together; each has a seed of its own.
+
+    An ended episode restarts within the step: `obs` is then the fresh observation, while the transition keeps
+    the true last one.  Actions arrive in [-act_bound, act_bound] and are stretched affinely to the task's box.
+    """
+
+    def __init__(
+        self,
+        env: str | EnvFactory,
+        seeds: Sequence[int],
+        num_envs: int,
+        act_bound: float = 1.0,
+        asynchronous: bool = False,
+    ) -> None:
+        factory = resolve(env) if isinstance(env, str) else env
+        name = env if isinstance(env, str) else getattr(env, "__qualname__", repr(env))
+        kind = AsyncVectorEnv if asynchronous else SyncVectorEnv
+        makers = [lambda: build(factory, name)] * (len(seeds) * num_envs)
+        self.vector: VectorEnv[Any, Any, Any] = kind(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        self.shape = (len(seeds), num_envs)
+        self.seeds = [lane_seed(seed, lane) for seed in seeds for lane in range(num_envs)]
+        box = self.vector.single_action_space
+        assert isinstance(box, gym.spaces.Box)
+        assert self.vector.single_observation_space.shape is not None
+        (obs_dim,), (act_dim,) = self.vector.single_observation_space.shape, box.shape
+        self.spec = Spec(obs_dim, act_dim, act_bound)
+        self.centre = (box.high + box.low) / 2
+        self.stretch = (box.high - box.low) / (2 * act_bound)
+        self.obs = np.zeros((*self.shape, obs_dim), np.float32)
+        self.ended = np.zeros(self.shape, bool)
+
+    def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
+        """Start every environment afresh, from its own seed or those given."""
+        obs, _ = self.vector.reset(seed=list(seeds or self.seeds))
+        self.obs = self._shaped(obs)
+        return self.obs
+
+    def step(self, action: np.ndarray) -> Transition:
+        """Step every environment once with `action` (S, E, A)."""
+        sent = self.centre + self.stretch * action.reshape(-1, self.spec.act_dim)
+        obs, reward, terminated, truncated, info = self.vector.step(sent.astype(self.centre.dtype))
+        ended = terminated | truncated
+        last = np.array(obs, np.float32)
+        for i in np.flatnonzero(ended):
+            last[i] = info["final_obs"][i]
+        self.ended = ended.reshape(self.shape)
+        transition = Transition(
+            obs=self.obs,
+            action=action,
+            reward=reward.astype(np.float32).reshape(self.shape),
+            bootstrap=1 - terminated.astype(np.float32).reshape(self.shape),
+            next_obs=self._shaped(last),
+        )
+        self.obs = self._shaped(obs)
+        return transition
+
+    def _shaped(self, obs: np.ndarray) -> np.ndarray:
+        return np.array(obs, np.float32).reshape(*self.shape, -1)
+
+    def snapshot(self) -> list[Snapshot | None]:
+        """The exact state of every environment; None for one that cannot give it."""
+        return list(self.vector.get_attr("snapshot"))
+
+    def restore(self, snapshots: list[Snapshot | None], obs: np.ndarray, restart: int) -> bool:
+        """Put saved environments back; where any cannot be, restart all episodes with seeds derived from `restart`."""
+        self.reset([lane_seed(seed, restart) for seed in self.seeds])
+        if any(snapshot is None for snapshot in snapshots):
+            return False
+        self.vector.set_attr("snapshot", snapshots)
+        self.obs = obs
+        return True
+
+    def close(self) -> None:
+        self.vector.close()
+
+
+def lane_seed(seed: int, lane: int) -> int:
+    """A seed for one environment, far from its neighbours'."""
+    return int(np.random.SeedSequence([seed, lane]).generate_state(1)[0])

@@ -1,0 +1,164 @@
+"""Networks as frozen descriptions with a pure `init` and `apply` over plain pytrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from langevinrl.types import Array, Key, PyTree
+
+Activation: TypeAlias = Literal["mish", "gelu", "relu"]
+
+
+@jax.custom_jvp
+def mish(x: Array) -> Array:
+    """x tanh(softplus x), from a single exponential: the chain evaluates it a million times an update."""
+    return _mish_and_slope(x)[0]
+
+
+@mish.defjvp
+def _mish_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value, slope = _mish_and_slope(primals[0])
+    return value, slope * tangents[0]
+
+
+def _mish_and_slope(x: Array) -> tuple[Array, Array]:
+    e = jnp.exp(jnp.minimum(x, 20.0))  # past 20 the gate is 1 in float32, and e squared stays finite
+    n = e * (e + 2.0)
+    gate = n / (n + 2.0)
+    return x * gate, gate + x * (4.0 * e * (e + 1.0) / jnp.square(n + 2.0))
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "mish": mish,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "relu": jax.nn.relu,
+}
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A multilayer perceptron over several inputs, as if they were concatenated.
+
+    The first layer is a sum of one product per input, so that inside a sampling chain the compiler lifts the
+    products of what does not change (the observation) out of the loop, and candidates share them.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: int
+    hidden: tuple[int, ...]
+    activation: Activation
+
+    def init(self, key: Key) -> PyTree:
+        widths = (sum(self.inputs), *self.hidden, self.outputs)
+        keys = jax.random.split(key, len(widths) - 1)
+        layers = [
+            {"weight": _truncated_normal(k, fan_in, fan_out), "bias": jnp.zeros(fan_out)}
+            for k, fan_in, fan_out in zip(keys, widths[:-1], widths[1:], strict=True)
+        ]
+        first = layers[0].pop("weight")
+        edges = [sum(self.inputs[:i]) for i in range(1, len(self.inputs))]
+        return {"inputs": jnp.split(first, edges), "layers": layers}
+
+    def apply(self, params: PyTree, *inputs: Array) -> Array:
+        """Inputs are (..., size); leading axes broadcast from the right, so (B, O) meets (N, B, A)."""
+        products = [x @ weight for x, weight in zip(inputs, params["inputs"], strict=True)]
+        rank = max(product.ndim for product in products)
+        x = sum(lift(product, rank) for product in products)
+        for i, layer in enumerate(params["layers"]):
+            if i:
+                x = ACTIVATIONS[self.activation](x) @ layer["weight"]
+            x = x + lift(layer["bias"], rank)
+        return x
+
+
+def lift(x: Array, rank: int) -> Array:
+    """Leading axes of size one up to `rank`: broadcasting said aloud, since rank promotion is an error in tests."""
+    return x.reshape((1,) * (rank - x.ndim) + x.shape)
+
+
+def _truncated_normal(key: Key, fan_in: int, fan_out: int) -> Array:
+    # Cut at two deviations and not rescaled: the default initialiser of the released code.
+    return jax.random.truncated_normal(key, -2.0, 2.0, (fan_in, fan_out)) / fan_in**0.5
+
+
+def sinusoid(t: Array, size: int) -> Array:
+    """Sines and cosines of a step or level index at `size / 2` frequencies, scaled to norm 1/sqrt(2)."""
+    half = size // 2
+    angle = jnp.asarray(t, jnp.float32)[..., None] * lift(
+        10_000.0 ** (-jnp.arange(half) / half), jnp.ndim(t) + 1
+    )
+    return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1) / size**0.5
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """An index through a sinusoid and, if `learned`, a small perceptron of width 2 x size."""
+
+    size: int
+    activation: Activation
+    learned: bool = True
+
+    @property
+    def mlp(self) -> MLP:
+        return MLP((self.size,), self.size, (2 * self.size,), self.activation)
+
+    def init(self, key: Key) -> PyTree:
+        return self.mlp.init(key) if self.learned else {}
+
+    def apply(self, params: PyTree, t: Array) -> Array:
+        features = sinusoid(t, self.size)
+        return self.mlp.apply(params, features) if self.learned else features
+
+
+@dataclass(frozen=True)
+class Field:
+    """A network on (obs, action), optionally told an index: critics, denoisers and score networks alike."""
+
+    obs_dim: int
+    act_dim: int
+    outputs: int
+    hidden: tuple[int, ...]
+    activation: Activation
+    embedding: Embedding | None = None
+
+    @property
+    def mlp(self) -> MLP:
+        index = (self.embedding.size,) if self.embedding else ()
+        return MLP((self.obs_dim, self.act_dim, *index), self.outputs, self.hidden, self.activation)
+
+    def init(self, key: Key) -> PyTree:
+        body_key, embedding_key = jax.random.split(key)
+        embedding = self.embedding.init(embedding_key) if self.embedding else {}
+        return {"body": self.mlp.init(body_key), "embedding": embedding}
+
+    def apply(self, params: PyTree, obs: Array, action: Array, index: Array | int | None = None) -> Array:
+        """(..., O), (..., A) and an index, one for all rows or one per row, to (..., outputs)."""
+        if self.embedding is None:
+            return self.mlp.apply(params["body"], obs, action)
+        assert index is not None
+        features = self.embedding.apply(params["embedding"], jnp.asarray(index))
+        return self.mlp.apply(params["body"], obs, action, features)
+
+
+@dataclass(frozen=True)
+class Critic:
+    """`num_members` value networks as one, with a leading ensemble axis; each is initialised from its own key."""
+
+    field: Field
+    num_members: int = 2
+
+    def init(self, key: Key) -> PyTree:
+        return jax.vmap(self.field.init)(jax.random.split(key, self.num_members))
+
+    def apply(self, params: PyTree, obs: Array, action: Array, level: Array | int | None = None) -> Array:
+        """Values of every member, (members, ...)."""
+        return jax.vmap(lambda p: self.field.apply(p, obs, action, level))(params)[..., 0]
+
+
+def count_parameters(params: PyTree) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(params))

@@ -1,0 +1,1 @@
+"""Pure mathematics of drawing actions; knows no agent, network or environment."""

@@ -1,0 +1,91 @@
+"""Unadjusted Langevin dynamics: plain and annealed are the same walk under two plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from langevinrl.types import Array, Key
+
+StartLaw: TypeAlias = Literal["uniform", "normal"]
+
+
+class Plan(NamedTuple):
+    """How far to move and which noise level to consult, step by step."""
+
+    step_size: Array  # (steps,)
+    level: Array  # (steps,)  0 is the noisiest
+
+
+def constant_plan(num_steps: int, step_size: float) -> Plan:
+    """The same step everywhere (Def. 1)."""
+    return Plan(jnp.full(num_steps, step_size), jnp.zeros(num_steps, jnp.int32))
+
+
+def geometric_sigmas(sigma_max: float, sigma_min: float, num_levels: int) -> Array:
+    """Noise levels from the largest down, in equal ratios: (L,)."""
+    return jnp.exp(jnp.linspace(jnp.log(sigma_max), jnp.log(sigma_min), num_levels))
+
+
+def annealed_plan(sigmas: Array, steps_per_level: int, step_size: float) -> Plan:
+    """Steps shrink with the square of the level's noise (Def. 2)."""
+    level = jnp.repeat(jnp.arange(len(sigmas)), steps_per_level)
+    # The ratio first: squaring sigmas of 1e-3 and dividing afterwards loses digits in float32.
+    return Plan(step_size * (sigmas[level] / sigmas[-1]) ** 2, level)
+
+
+def walk(
+    score: Callable[[Array, Array], Array],
+    start: Array,
+    plan: Plan,
+    key: Key,
+    project: Callable[[Array], Array] = lambda x: x,
+) -> Array:
+    """Half a step along `score(x, level)` plus matched noise, for every step of the plan."""
+
+    def step(x: Array, now: tuple[Array, Array, Key]) -> tuple[Array, None]:
+        size, level, noise_key = now
+        noise = jax.random.normal(noise_key, x.shape)
+        return project(x + size / 2 * score(x, level) + jnp.sqrt(size) * noise), None
+
+    keys = jax.random.split(key, len(plan.step_size))
+    return jax.lax.scan(step, start, (*plan, keys))[0]
+
+
+def unit(gradient: Array) -> Array:
+    """Each row's direction; a zero gradient stays zero, which makes the step pure noise (App. E)."""
+    return gradient / (jnp.linalg.norm(gradient, axis=-1, keepdims=True) + 1e-8)
+
+
+class Chain(NamedTuple):
+    """How a soft policy exp(wQ) is walked; one chain serves acting and the target alike."""
+
+    plan: Plan
+    inverse_temperature: float  # w
+    bound: float  # half-width of the action box
+    start: StartLaw
+    clip: bool  # project onto the box after every step
+    normalise: bool  # follow the gradient's direction only, so that w is a drift length
+
+
+def draw(
+    value: Callable[[Array, Array], Array], shape: tuple[int, ...], chain: Chain, key: Key
+) -> Array:
+    """Actions of `shape` (..., A) from the soft policy of `value(action, level)`, summed over all it returns."""
+    start_key, walk_key = jax.random.split(key)
+    if chain.start == "uniform":
+        start = jax.random.uniform(start_key, shape, minval=-chain.bound, maxval=chain.bound)
+    else:
+        start = jax.random.normal(start_key, shape)
+
+    def score(action: Array, level: Array) -> Array:
+        gradient = jax.grad(lambda a: value(a, level).sum())(action)
+        return chain.inverse_temperature * (unit(gradient) if chain.normalise else gradient)
+
+    box = partial(jnp.clip, min=-chain.bound, max=chain.bound)
+    action = walk(score, start, chain.plan, walk_key, project=box if chain.clip else lambda x: x)
+    return box(action)  # an action leaves the chain inside its box, whether or not the walk was held there

@@ -1,0 +1,327 @@
+"""The only training loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from langevinrl import checkpoint, runlog
+from langevinrl.agents import Agent
+from langevinrl.config import RunConfig
+from langevinrl.envs.gym import EnvFactory, Lanes
+from langevinrl.envs.snapshot import Snapshot
+from langevinrl.evaluate import Evaluator
+from langevinrl.replay import Replay
+from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update, UserError
+
+PURPOSES = {"init": 0, "act": 1, "update": 2, "warmup": 3}
+
+
+class Moment(NamedTuple):
+    """What a hook is shown after each iteration; it copies what it keeps, for the next update reuses the memory."""
+
+    iteration: int
+    state: PyTree
+    metrics: dict[str, Array]
+
+
+Hook = Callable[[Moment], None]
+
+
+def every(period: int, hook: Hook, last: int) -> Hook:
+    """`hook` at each multiple of `period`, and at the last iteration."""
+
+    def sparse(moment: Moment) -> None:
+        if moment.iteration % period == 0 or moment.iteration == last:
+            hook(moment)
+
+    return sparse
+
+
+def over_seeds(function: Callable[..., Any], num_seeds: int) -> Callable[..., Any]:
+    """`function` with a leading seed axis; one seed is squeezed, not mapped, which compiles to faster code."""
+    if num_seeds > 1:
+        return jax.vmap(function)
+
+    def one(*args: Any) -> Any:
+        alone = function(*jax.tree.map(lambda x: x[0], args))
+        return jax.tree.map(lambda x: x[None], alone)
+
+    return one
+
+
+class Compiled:
+    """The agent's three methods with a leading seed axis, keys folded in on the device."""
+
+    def __init__(self, agent: Agent, seeds: list[int], num_envs: int, num_updates: int) -> None:
+        self.roots = jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.uint32))
+        spec, num_seeds = agent.spec, len(seeds)
+
+        def act(state: PyTree, obs: Array, key: Key) -> Array:
+            return agent.act(state, obs, key, explore=True)
+
+        def update(state: PyTree, batches: Batch, key: Key) -> Update:
+            if num_updates == 1:
+                return agent.update(state, batches, key)
+
+            def once(state: PyTree, now: tuple[Batch, Key]) -> tuple[PyTree, tuple[Any, Any]]:
+                state, metrics, rewrite = agent.update(state, *now)
+                return state, (metrics, rewrite)
+
+            keys = jax.random.split(key, num_updates)
+            split = jax.tree.map(lambda x: x.reshape(num_updates, -1, *x.shape[1:]), batches)
+            state, (metrics, rewrite) = jax.lax.scan(once, state, (split, keys))
+            rewrite = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rewrite)
+            return Update(state, jax.tree.map(lambda x: x[-1], metrics), rewrite)
+
+        def random_action(key: Key) -> Array:
+            shape = (num_envs, spec.act_dim)
+            return jax.random.uniform(key, shape, minval=-spec.act_bound, maxval=spec.act_bound)
+
+        def keyed(function: Callable[..., Any], purpose: str) -> Callable[..., Any]:
+            def with_keys(step: Array, roots: Key, *args: Any) -> Any:
+                fold = partial(jax.random.fold_in, data=step)
+                keys = jax.vmap(lambda root: fold(jax.random.fold_in(root, PURPOSES[purpose])))(roots)
+                return over_seeds(function, num_seeds)(*args, keys)
+
+            return with_keys
+
+        self._init = jax.jit(keyed(agent.init, "init"))
+        self._act = jax.jit(keyed(act, "act"))
+        self._update = jax.jit(keyed(update, "update"), donate_argnums=2)
+        self._random = jax.jit(keyed(random_action, "warmup"))
+
+    def init(self) -> PyTree:
+        return self._init(0, self.roots)
+
+    def act(self, step: int, state: PyTree, obs: np.ndarray) -> np.ndarray:
+        return np.asarray(self._act(step, self.roots, state, obs))
+
+    def random_action(self, step: int) -> np.ndarray:
+        return np.asarray(self._random(step, self.roots))
+
+    def update(self, step: int, state: PyTree, batch: Batch) -> Update:
+        return Update(*self._update(step, self.roots, state, batch))
+
+
+class Run:
+    """One run in progress: the loop, and all that a checkpoint must hold."""
+
+    def __init__(self, config: RunConfig, env: EnvFactory | None = None) -> None:
+        self.config, self.env = config, env or config.env
+        seeds = config.seed_list
+        self.lanes = Lanes(self.env, seeds, config.num_envs, config.action_bound, config.async_envs)
+        self.agent = config.make_agent(self.lanes.spec)
+        self.replay = Replay(self.lanes.spec, config.capacity, seeds, self.agent.columns)
+        self.compiled = Compiled(self.agent, seeds, config.num_envs, config.updates_per_iteration)
+        self.step = 0  # vector steps taken, warm-up included
+        self.wall_seconds = 0.0
+        self.state = self.compiled.init()
+
+    @property
+    def iteration(self) -> int:
+        return max(0, self.step - self.config.warmup_steps)
+
+    def advance(self) -> Moment:
+        """One vector step and, past warm-up, its updates."""
+        config, step, warm = self.config, self.step, self.step < self.config.warmup_steps
+        if warm:
+            action = self.compiled.random_action(step)
+        else:
+            action = self.compiled.act(step, self.state, self.lanes.obs)
+        self.replay.add(self.lanes.step(action))
+        self.step += 1
+        if warm:
+            return Moment(0, self.state, {})
+        batch = self.replay.sample(config.batch_size * config.updates_per_iteration)
+        self.state, metrics, rewrite = self.compiled.update(step, self.state, batch)
+        if rewrite is not None:
+            self.replay.rewrite(batch.row, jax.tree.map(np.asarray, rewrite))  # type: ignore[arg-type]
+        return Moment(self.iteration, self.state, metrics)
+
+    def save(self, folder: Path, logs: dict[str, int]) -> None:
+        snapshots = self.lanes.snapshot()
+        envs = {"obs": self.lanes.obs}
+        for i, snapshot in enumerate(snapshots):
+            envs |= {f"{i}/{name}": a for name, a in (snapshot.arrays if snapshot else {}).items()}
+        facts = {
+            "step": self.step,
+            "iteration": self.iteration,
+            "wall_seconds": self.wall_seconds,
+            "replay": self.replay.facts(),
+            "envs": [snapshot.facts if snapshot else None for snapshot in snapshots],
+            "logs": logs,
+        }
+        arrays = {
+            "state": checkpoint.name_leaves(self.state),
+            "replay": self.replay.arrays(),
+            "envs": envs,
+        }
+        checkpoint.save(folder, self.iteration, checkpoint.Saved(arrays, facts))
+
+    def restore(self, saved: checkpoint.Saved) -> bool:
+        """Take up where a checkpoint left off; says whether the environments could follow exactly."""
+        arrays, facts = saved
+        self.step, self.wall_seconds = facts["step"], facts["wall_seconds"]
+        self.state = checkpoint.fill_leaves(self.state, arrays["state"])
+        self.replay.restore(arrays["replay"], facts["replay"])
+        snapshots = [
+            None if lane is None else Snapshot(_lane(arrays["envs"], i), lane)
+            for i, lane in enumerate(facts["envs"])
+        ]
+        return self.lanes.restore(snapshots, arrays["envs"]["obs"], restart=self.step)
+
+
+def _lane(arrays: dict[str, np.ndarray], index: int) -> dict[str, np.ndarray]:
+    prefix = f"{index}/"
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+
+def run(config: RunConfig, *, env: EnvFactory | None = None, quiet: bool = False) -> Path:
+    """Train from scratch into a new folder; returns it.  `env` replaces the named environment."""
+    config = config.resolved()
+    assert config.out is not None
+    folder = Path(config.out)
+    if (folder / "config.json").exists():
+        raise UserError(
+            f"{folder} already holds a run: continue it with `langevinrl resume {folder}`, "
+            "or choose another --out"
+        )
+    job = Run(config, env)
+    folder.mkdir(parents=True, exist_ok=True)
+    config.write(folder / "config.json")
+    (folder / "versions.json").write_text(json.dumps(runlog.versions(), indent=2) + "\n")
+    job.lanes.reset()
+    return _finish(job, folder, runlog.RunLog(folder), quiet)
+
+
+def resume(
+    folder: Path, iterations: int | None = None, *, env: EnvFactory | None = None, quiet: bool = False
+) -> Path:
+    """Continue a stopped run from its last checkpoint, to `iterations` if given."""
+    config = read_config(folder)
+    if iterations is not None:
+        config = dataclasses.replace(config, iterations=iterations)
+    saved = checkpoint.load(folder / "checkpoints")
+    if saved.facts["iteration"] > (config.iterations or 0):
+        raise UserError(
+            f"{folder} is already at iteration {saved.facts['iteration']}, past --iterations {iterations}"
+        )
+    job = Run(config, env)
+    exact = job.restore(saved)
+    config.write(folder / "config.json")
+    if not exact and not quiet:
+        print("These environments cannot give their state: episodes restart with derived seeds.")
+    return _finish(job, folder, runlog.RunLog(folder, saved.facts["logs"]), quiet)
+
+
+def read_config(folder: Path) -> RunConfig:
+    if not (folder / "config.json").exists():
+        raise UserError(f"{folder} is not a run folder: it has no config.json")
+    return RunConfig.read(folder / "config.json")
+
+
+def _finish(job: Run, folder: Path, log: runlog.RunLog, quiet: bool) -> Path:
+    """Loop to the end, or to a signal, and leave a checkpoint either way."""
+    config, total = job.config, job.config.iterations or 0
+    progress = runlog.ProgressLine(f"{config.agent} {config.env}", total, job.iteration, quiet)
+    if job.step == 0 and not quiet:
+        gigabytes = job.replay.num_bytes / 1e9
+        progress.console.print(
+            f"{folder}  seeds {config.seed_list}  replay {gigabytes:.2f} GB when full", highlight=False
+        )
+    evaluator = Evaluator(job.agent, job.env, config.seed_list, config.eval_episodes)
+    began = time.monotonic() - job.wall_seconds
+
+    def record(moment: Moment) -> None:
+        log.metrics(_metric_rows(config, moment))
+        progress.advance(moment.iteration)
+
+    def evaluate(moment: Moment) -> None:
+        episodes = evaluator.play(moment.state, moment.iteration)
+        seconds = round(time.monotonic() - began, 2)
+        facts = {"agent": config.agent, "env": config.env, "iterations": moment.iteration,
+                 "env_steps": moment.iteration * config.num_envs, "wall_seconds": seconds}  # fmt: skip
+        log.evaluations([
+            facts | {"seed": e.seed, "episode": e.episode, "return": e.total, "length": e.length}
+            for e in episodes
+        ])  # fmt: skip
+        totals = np.array([e.total for e in episodes])
+        progress.evaluation(moment.iteration, float(totals.mean()), float(totals.std()))
+
+    def save(moment: Moment) -> None:
+        job.wall_seconds = time.monotonic() - began
+        job.save(folder / "checkpoints", log.positions())
+
+    assert config.eval_every is not None
+    hooks = [
+        every(config.log_every, record, total),
+        every(config.eval_every, evaluate, total),
+        every(config.checkpoint_every, save, total),
+    ]
+    try:
+        with interruptions() as stop:
+            while job.iteration < total:
+                moment = job.advance()
+                if moment.iteration == 0:
+                    if job.step % 100 == 0:
+                        progress.warmup(job.step, config.warmup_steps)
+                    continue
+                for hook in hooks:
+                    hook(moment)
+                if stop and moment.iteration < total:
+                    save(moment)
+                    progress.close()
+                    print(f"Stopped at iteration {moment.iteration}.  Go on with: langevinrl resume {folder}")
+                    raise SystemExit(130)
+    finally:
+        progress.close()
+        log.close()
+        evaluator.close()
+        job.lanes.close()
+    return folder
+
+
+def _metric_rows(config: RunConfig, moment: Moment) -> list[dict[str, Any]]:
+    """One row per seed; stops the run, its last checkpoint untouched, if a number is no longer finite."""
+    values = {name: np.asarray(value) for name, value in moment.metrics.items()}
+    for name, value in values.items():
+        if not np.isfinite(value).all():
+            raise UserError(
+                f"{name} became {value} at iteration {moment.iteration}; the last checkpoint is kept. "
+                "Smaller --learning-rate or --reward-scale usually helps."
+            )
+    env_steps = moment.iteration * config.num_envs
+    updates = moment.iteration * config.updates_per_iteration
+    return [
+        {"iterations": moment.iteration, "env_steps": env_steps, "updates": updates, "seed": seed}
+        | {name: float(value[s]) for name, value in values.items()}
+        for s, seed in enumerate(config.seed_list)
+    ]
+
+
+@contextmanager
+def interruptions() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM instead of dying, so that the loop can stop between iterations."""
+    received: list[int] = []
+    try:
+        old = {s: signal.signal(s, lambda n, _: received.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: leave signals to whoever is
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

@@ -1,0 +1,56 @@
+"""The words all rooms share.  Axis letters: S seeds, E envs, B batch, N candidates, L levels, O obs, A action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import numpy as np
+
+Array: TypeAlias = jax.Array
+Key: TypeAlias = jax.Array
+PyTree: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What an agent must know of a task: two sizes and the half-width of the action box."""
+
+    obs_dim: int
+    act_dim: int
+    act_bound: float = 1.0  # the 2D bandit needs a wider box than [-1, 1]
+
+
+class Batch(NamedTuple):
+    """Transitions drawn from replay."""
+
+    obs: Array  # (B, O)
+    action: Array  # (B, A)
+    reward: Array  # (B,)  raw: the reward scale is applied in the update, once
+    bootstrap: Array  # (B,)  0 where the episode truly ended, 1 on time-outs
+    next_obs: Array  # (B, O)
+    row: Array  # (B,)  where each transition sits in replay
+    extra: dict[str, Array]  # columns the agent asked for; empty for nine agents of ten
+
+
+class Update(NamedTuple):
+    """What one update hands back to the loop."""
+
+    state: PyTree
+    metrics: dict[str, Array]
+    rewrite: dict[str, Array] | None = None  # extra columns to overwrite at `batch.row`
+
+
+class Transition(NamedTuple):
+    """One step of every environment, on the host: what replay stores."""
+
+    obs: np.ndarray  # (S, E, O)
+    action: np.ndarray  # (S, E, A)
+    reward: np.ndarray  # (S, E)
+    bootstrap: np.ndarray  # (S, E)
+    next_obs: np.ndarray  # (S, E, O)  the true last observation where an episode ended
+
+
+class UserError(Exception):
+    """Something the user can put right; the message says what was wrong, what was expected and what is near."""
