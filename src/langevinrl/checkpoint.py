@@ -88,7 +88,8 @@ def fill_leaves(template: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
         array = arrays[name]
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
             raise UserError(
-                f"checkpoint's {name} is {array.dtype}{array.shape}; expected {leaf.dtype}{leaf.shape}"
+                f"checkpoint's {name} is {array.dtype}{array.shape}; "
+                f"expected {leaf.dtype}{leaf.shape}"
             )
         return jnp.array(array)  # a copy: update donates its buffers
 

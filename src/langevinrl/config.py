@@ -39,18 +39,27 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     agent: Annotated[str, tyro.conf.Suppress] = "nclql"
     hyperparameters: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
-    iterations: int | None = None  # vector steps after warm-up; the paper's length if the task is one of its nine
+    iterations: int | None = (
+        None  # vector steps after warm-up; the paper's length if the task is one of its nine
+    )
     seed: int = 0  # first seed
     seeds: int = 1  # how many seeds to train side by side: seed, seed + 1, ...
     out: str | None = None  # run folder; runs/AGENT-ENV-SEED unless told
     num_envs: int = 5  # environments stepped together, per seed
-    async_envs: bool = False  # step environments in processes of their own; pays off when a step is slow
-    action_bound: float = 1.0  # half-width of the box the agent acts in, stretched to the task's own
+    async_envs: bool = (
+        False  # step environments in processes of their own; pays off when a step is slow
+    )
+    action_bound: float = (
+        1.0  # half-width of the box the agent acts in, stretched to the task's own
+    )
+    random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
     warmup: int = 30_000  # random transitions before the first update
     batch_size: int = 256  # transitions per update
     capacity: int = 1_000_000  # transitions kept in replay, per seed
     updates_per_iteration: int = 1  # updates after each vector step
-    eval_every: int | None = None  # iterations between evaluations; a fortieth of the run unless told
+    eval_every: int | None = (
+        None  # iterations between evaluations; a fortieth of the run unless told
+    )
     eval_episodes: int = 20  # episodes per evaluation, played side by side
     checkpoint_every: int = 5_000  # iterations between checkpoints
     log_every: int = 100  # iterations between lines of metrics.jsonl
@@ -71,17 +80,25 @@ class RunConfig:
         paper_length = PAPER_ITERATIONS.get(self.env.split("-v")[0])
         iterations = paper_length if self.iterations is None else self.iterations
         if iterations is None:
-            raise UserError(f"{self.env!r} is not one of the paper's nine tasks: say how long with --iterations")
+            raise UserError(
+                f"{self.env!r} is not one of the paper's nine tasks: say how long with --iterations"
+            )
         eval_every = self.eval_every or max(1, iterations // EVALUATIONS)
         name = self.env.replace(":", "-").replace("/", "-")
         out = self.out or f"runs/{self.agent}-{name}-{self.seed}"
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
         config = dataclasses.replace(
-            self, iterations=iterations, eval_every=eval_every, out=out, hyperparameters=hyperparameters
+            self,
+            iterations=iterations,
+            eval_every=eval_every,
+            out=out,
+            hyperparameters=hyperparameters,
         )
         _check(config)
         if config.warmup < config.batch_size:
-            raise UserError(f"--warmup {config.warmup} is less than one batch of {config.batch_size}")
+            raise UserError(
+                f"--warmup {config.warmup} is less than one batch of {config.batch_size}"
+            )
         if config.capacity < config.warmup:
             raise UserError(f"--capacity {config.capacity} is less than --warmup {config.warmup}")
         return config
@@ -93,7 +110,9 @@ class RunConfig:
         for name in self.hyperparameters:
             if name not in known:
                 raise UserError(unknown(f"field of {self.agent}", name, known))
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in self.hyperparameters.items()}
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in self.hyperparameters.items()
+        }
         agent = kind(spec=spec, **values)
         _check(agent)
         return agent  # type: ignore[return-value]
@@ -124,8 +143,10 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(name, known, n=2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"unknown {what} {name!r}{hint} Known: {', '.join(known)}" if hint else (
-        f"unknown {what} {name!r}. Known: {', '.join(known)}"
+    return (
+        f"unknown {what} {name!r}{hint} Known: {', '.join(known)}"
+        if hint
+        else (f"unknown {what} {name!r}. Known: {', '.join(known)}")
     )
 
 
@@ -145,7 +166,9 @@ def _check(table: Any) -> None:
                 continue
             least = 0 if f.name in ("seed", "warmup") or isinstance(number, float) else 1
             if not math.isfinite(number) or number < least:
-                raise UserError(f"{f.name} is {value!r}; expected a finite number of at least {least}")
+                raise UserError(
+                    f"{f.name} is {value!r}; expected a finite number of at least {least}"
+                )
 
 
 def _fits(value: Any, hint: Any) -> bool:

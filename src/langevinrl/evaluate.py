@@ -22,7 +22,7 @@ class Episode(NamedTuple):
 
 
 def observation_key(obs: Array) -> Key:
-    """A key from the bits of mean(obs) x std(obs): the same observation always draws the same action."""
+    """A key from the bits of mean(obs) x std(obs): one observation always draws one action."""
     return jax.random.key(jax.lax.bitcast_convert_type(obs.mean() * obs.std(), jnp.uint32))
 
 
@@ -37,7 +37,7 @@ def policy(agent: Agent, state: PyTree, obs: Array) -> Array:
 
 
 class Evaluator:
-    """Plays whole episodes side by side, so that they cost one chain a step; never touches training randomness."""
+    """Plays whole episodes side by side, at one chain a step, apart from training randomness."""
 
     def __init__(
         self, agent: Agent, env: str | EnvFactory, seeds: Sequence[int], num_episodes: int
@@ -47,7 +47,7 @@ class Evaluator:
         self.policy = jax.jit(jax.vmap(lambda state, obs: policy(agent, state, obs)))
 
     def play(self, state: PyTree, seed: int) -> list[Episode]:
-        """`num_episodes` for every trained seed (state has a leading S); starts depend on `seed` only."""
+        """Episodes of every trained seed (state has a leading S); starts depend on `seed` only."""
         starts = [lane_seed(seed, episode) for episode in range(self.num_episodes)]
         obs = self.lanes.reset(starts * len(self.seeds))
         total = np.zeros(self.lanes.shape)

@@ -1,4 +1,4 @@
-"""A network in training, and the three things done to it."""
+"""A network in training, and what is done to it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,49 @@ from langevinrl.types import Array, PyTree
 
 
 class Learner(NamedTuple):
-    """A network in training: weights, their slow (target) copy, the optimiser's state."""
+    """A network in training: weights, their slow (target) copy, optimiser state, last loss."""
 
     params: PyTree
     target_params: PyTree
     opt_state: optax.OptState
+    loss: Array  # before the last step; carried so that a delayed learner still has one to report
 
 
 def enrol(params: PyTree, optimiser: optax.GradientTransformation) -> Learner:
     """A fresh learner; the target copy starts equal to the weights."""
-    return Learner(params, params, optimiser.init(params))
+    return Learner(params, params, optimiser.init(params), jnp.zeros(()))
 
 
 def descend(
     learner: Learner, optimiser: optax.GradientTransformation, loss: Callable[[PyTree], Array]
-) -> tuple[Learner, Array]:
-    """One optimiser step down `loss(params)`; returns the loss before it."""
+) -> Learner:
+    """One optimiser step down `loss(params)`."""
     value, grads = jax.value_and_grad(loss)(learner.params)
     change, opt_state = optimiser.update(grads, learner.opt_state, learner.params)
     params = optax.apply_updates(learner.params, change)
-    return learner._replace(params=params, opt_state=opt_state), value
+    return learner._replace(params=params, opt_state=opt_state, loss=value)
 
 
 def track(learner: Learner, target_rate: float) -> Learner:
-    """Move the target copy a fraction `target_rate` of the way to the weights."""
+    """Move the target copy a fraction `target_rate` (τ) of the way to the weights."""
     target_params = optax.incremental_update(learner.params, learner.target_params, target_rate)
     return learner._replace(target_params=target_params)
+
+
+def when(due: Array, step: Callable[[Learner], Learner], learner: Learner) -> Learner:
+    """`step(learner)` on the updates where it is due; on the others its work is not done at all."""
+    return jax.lax.cond(due, step, lambda unchanged: unchanged, learner)
+
+
+def decaying_adam(
+    learning_rate: float, final_rate: float, begin: int = 25_000, length: int = 50_000
+) -> optax.GradientTransformation:
+    """Adam whose rate falls linearly after `begin` of its updates; constant if rates are equal."""
+    return optax.adam(optax.linear_schedule(learning_rate, final_rate, length, begin))
+
+
+def count_parameters(state: PyTree) -> int:
+    """Online weights of a state's learners; scalar temperatures do not count."""
+    learners = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, Learner))
+    weights = [jax.tree.leaves(node.params) for node in learners if isinstance(node, Learner)]
+    return sum(leaf.size for leaves in weights for leaf in leaves if leaf.ndim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -9,14 +10,14 @@ from typing import Literal, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from langevinrl.types import Array, Key, PyTree
+from langevinrl.types import Array, Key, PyTree, Spec
 
 Activation: TypeAlias = Literal["mish", "gelu", "relu"]
 
 
 @jax.custom_jvp
 def mish(x: Array) -> Array:
-    """x tanh(softplus x), from a single exponential: the chain evaluates it a million times an update."""
+    """x tanh(softplus x) from a single exponential: a chain needs millions of them an update."""
     return _mish_and_slope(x)[0]
 
 
@@ -27,7 +28,9 @@ def _mish_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
 
 
 def _mish_and_slope(x: Array) -> tuple[Array, Array]:
-    e = jnp.exp(jnp.minimum(x, 20.0))  # past 20 the gate is 1 in float32, and e squared stays finite
+    e = jnp.exp(
+        jnp.minimum(x, 20.0)
+    )  # past 20 the gate is 1 in float32, and e squared stays finite
     n = e * (e + 2.0)
     gate = n / (n + 2.0)
     return x * gate, gate + x * (4.0 * e * (e + 1.0) / jnp.square(n + 2.0))
@@ -44,8 +47,9 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 class MLP:
     """A multilayer perceptron over several inputs, as if they were concatenated.
 
-    The first layer is a sum of one product per input, so that inside a sampling chain the compiler lifts the
-    products of what does not change (the observation) out of the loop, and candidates share them.
+    The first layer is a sum of one product per input, so that inside a sampling chain the compiler
+    lifts the products of what does not change (the observation) out of the loop, and candidates
+    share them.
     """
 
     inputs: tuple[int, ...]
@@ -65,10 +69,10 @@ class MLP:
         return {"inputs": jnp.split(first, edges), "layers": layers}
 
     def apply(self, params: PyTree, *inputs: Array) -> Array:
-        """Inputs are (..., size); leading axes broadcast from the right, so (B, O) meets (N, B, A)."""
+        """Inputs are (..., size); leading axes broadcast, so (B, O) meets (N, B, A)."""
         products = [x @ weight for x, weight in zip(inputs, params["inputs"], strict=True)]
         rank = max(product.ndim for product in products)
-        x = sum(lift(product, rank) for product in products)
+        x = functools.reduce(jnp.add, [lift(product, rank) for product in products])
         for i, layer in enumerate(params["layers"]):
             if i:
                 x = ACTIVATIONS[self.activation](x) @ layer["weight"]
@@ -77,7 +81,7 @@ class MLP:
 
 
 def lift(x: Array, rank: int) -> Array:
-    """Leading axes of size one up to `rank`: broadcasting said aloud, since rank promotion is an error in tests."""
+    """Leading axes of size one up to `rank`: broadcasting said aloud, for silence hides faults."""
     return x.reshape((1,) * (rank - x.ndim) + x.shape)
 
 
@@ -87,7 +91,7 @@ def _truncated_normal(key: Key, fan_in: int, fan_out: int) -> Array:
 
 
 def sinusoid(t: Array, size: int) -> Array:
-    """Sines and cosines of a step or level index at `size / 2` frequencies, scaled to norm 1/sqrt(2)."""
+    """Sines and cosines of a step or level index at `size / 2` frequencies, over sqrt(size)."""
     half = size // 2
     angle = jnp.asarray(t, jnp.float32)[..., None] * lift(
         10_000.0 ** (-jnp.arange(half) / half), jnp.ndim(t) + 1
@@ -117,10 +121,9 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Field:
-    """A network on (obs, action), optionally told an index: critics, denoisers and score networks alike."""
+    """A network on (obs, action), perhaps told an index: critics, denoisers and scores alike."""
 
-    obs_dim: int
-    act_dim: int
+    spec: Spec
     outputs: int
     hidden: tuple[int, ...]
     activation: Activation
@@ -129,14 +132,17 @@ class Field:
     @property
     def mlp(self) -> MLP:
         index = (self.embedding.size,) if self.embedding else ()
-        return MLP((self.obs_dim, self.act_dim, *index), self.outputs, self.hidden, self.activation)
+        sizes = (self.spec.obs_dim, self.spec.act_dim, *index)
+        return MLP(sizes, self.outputs, self.hidden, self.activation)
 
     def init(self, key: Key) -> PyTree:
         body_key, embedding_key = jax.random.split(key)
         embedding = self.embedding.init(embedding_key) if self.embedding else {}
         return {"body": self.mlp.init(body_key), "embedding": embedding}
 
-    def apply(self, params: PyTree, obs: Array, action: Array, index: Array | int | None = None) -> Array:
+    def apply(
+        self, params: PyTree, obs: Array, action: Array, index: Array | int | None = None
+    ) -> Array:
         """(..., O), (..., A) and an index, one for all rows or one per row, to (..., outputs)."""
         if self.embedding is None:
             return self.mlp.apply(params["body"], obs, action)
@@ -147,7 +153,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Critic:
-    """`num_members` value networks as one, with a leading ensemble axis; each is initialised from its own key."""
+    """Value networks as one with a leading ensemble axis, each initialised from its own key."""
 
     field: Field
     num_members: int = 2
@@ -155,10 +161,9 @@ class Critic:
     def init(self, key: Key) -> PyTree:
         return jax.vmap(self.field.init)(jax.random.split(key, self.num_members))
 
-    def apply(self, params: PyTree, obs: Array, action: Array, level: Array | int | None = None) -> Array:
-        """Values of every member, (members, ...)."""
-        return jax.vmap(lambda p: self.field.apply(p, obs, action, level))(params)[..., 0]
-
-
-def count_parameters(params: PyTree) -> int:
-    return sum(leaf.size for leaf in jax.tree.leaves(params))
+    def apply(
+        self, params: PyTree, obs: Array, action: Array, level: Array | int | None = None
+    ) -> Array:
+        """Values of every member, (members, ...); a last axis of outputs if there are several."""
+        out = jax.vmap(lambda p: self.field.apply(p, obs, action, level))(params)
+        return out[..., 0] if self.field.outputs == 1 else out

@@ -17,9 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.csv"
-EVALUATION_FIELDS = [
-    "agent", "env", "seed", "iterations", "env_steps", "episode", "return", "length", "wall_seconds",
-]  # fmt: skip
+EVALUATION_FIELDS = "agent env seed iterations env_steps episode return length wall_seconds".split()
 
 
 class RunLog:
@@ -57,7 +55,7 @@ class RunLog:
 
 
 class ProgressLine:
-    """Iterations, iterations a second, time left, last return: one live line, or one line per evaluation in a file."""
+    """One live line: rate, time left, last return.  Away from a terminal, one per evaluation."""
 
     def __init__(self, label: str, total: int, start: int, quiet: bool = False) -> None:
         self.console = Console(quiet=quiet)
@@ -86,7 +84,9 @@ class ProgressLine:
     def advance(self, iteration: int) -> None:
         if iteration == self.start + 1:  # the clock leaves out warm-up and compilation
             self.start, self.began = iteration, time.monotonic()
-        self.progress.update(self.task, completed=iteration, rate=f"{self.rate(iteration):.1f} it/s")
+        self.progress.update(
+            self.task, completed=iteration, rate=f"{self.rate(iteration):.1f} it/s"
+        )
 
     def evaluation(self, iteration: int, mean: float, spread: float) -> None:
         self.progress.update(self.task, last=f"return {mean:.1f} ± {spread:.1f}")
@@ -94,8 +94,9 @@ class ProgressLine:
             rate = self.rate(iteration)
             left = (self.total - iteration) / rate if rate else 0.0
             self.console.print(
-                f"{self.label}  {iteration}/{self.total}  {rate:.1f} it/s  {left / 60:.1f} min left  "
-                f"return {mean:.1f} ± {spread:.1f}",
+                f"{self.label}  {iteration}/{self.total}  {rate:.1f} it/s  "
+                f"{left / 60:.1f} min left  return {mean:.1f} ± {spread:.1f}",
+                soft_wrap=True,
                 highlight=False,
             )
 
@@ -120,10 +121,15 @@ def versions() -> dict[str, Any]:
 def _git() -> dict[str, Any]:
     def ask(*words: str) -> str:
         place = Path(__file__).parent
-        done = subprocess.run(["git", *words], cwd=place, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *words], cwd=place, capture_output=True, text=True, check=True
+        )
         return done.stdout.strip()
 
     try:
-        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain", "-uno"))}
+        return {
+            "commit": ask("rev-parse", "HEAD"),
+            "dirty": bool(ask("status", "--porcelain", "-uno")),
+        }
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, "dirty": None}

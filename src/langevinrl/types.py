@@ -1,4 +1,7 @@
-"""The words all rooms share.  Axis letters: S seeds, E envs, B batch, N candidates, L levels, O obs, A action."""
+"""The words all rooms share.
+
+Axis letters: S seeds, E envs, B batch, N candidates, L levels, O obs, A action.
+"""
 
 from __future__ import annotations
 
@@ -53,4 +56,4 @@ class Transition(NamedTuple):
 
 
 class UserError(Exception):
-    """Something the user can put right; the message says what was wrong, what was expected and what is near."""
+    """Something the user can put right: what was wrong, what was expected, what is near."""

@@ -11,7 +11,8 @@ from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 class Agent(Protocol):
     """An agent *is* its hyperparameters; all that changes is in a pytree state, arrays only.
 
-    No method mutates, prints, logs, counts time or touches the host, and none names a seed axis: the loop vmaps.
+    No method mutates, prints, logs, counts time or touches the host, and none names a seed axis:
+    the loop adds it.
     """
 
     columns: ClassVar[dict[str, str]]  # extra replay columns -> the field each starts as

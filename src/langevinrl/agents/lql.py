@@ -29,14 +29,14 @@ class LQL(Common):
     step_size: float = 1e-4  # ε: Langevin step size
     learning_rate: float = 1e-4  # Adam's rate for the critics
     activation: Activation = "mish"  # after each hidden layer
-    start: StartLaw = "uniform"  # law of the first action: uniform (released NC-LQL) or normal (bandit)
-    clip: bool = True  # hold the chain in the action box at every step (released NC-LQL; the paper is silent)
+    start: StartLaw = "uniform"  # law of the first action: uniform (NC-LQL) or normal (bandit)
+    clip: bool = True  # hold the chain in the action box at every step (released NC-LQL)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
     best_of: int = 1  # N: chains per action, the most valuable kept
 
     @property
     def critic(self) -> Critic:
-        return Critic(Field(self.spec.obs_dim, self.spec.act_dim, 1, self.hidden, self.activation))
+        return Critic(Field(self.spec, 1, self.hidden, self.activation))
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -58,8 +58,8 @@ class LQL(Common):
             q = self.critic.apply(params, batch.obs, batch.action)
             return squared(q - backup[None])
 
-        critic, loss = descend(state.critic, self.optimiser, bellman)
-        metrics = {"critic/bellman": loss, "critic/backup": backup.mean()}
+        critic = descend(state.critic, self.optimiser, bellman)
+        metrics = {"critic/bellman": critic.loss, "critic/backup": backup.mean()}
         return Update(State(track(critic, self.target_rate)), metrics)
 
     def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
@@ -69,7 +69,12 @@ class LQL(Common):
 
         plan = constant_plan(self.num_steps, self.step_size)
         chain = Chain(
-            plan, self.inverse_temperature, self.spec.act_bound, self.start, self.clip, self.normalise
+            plan,
+            self.inverse_temperature,
+            self.spec.act_bound,
+            self.start,
+            self.clip,
+            self.normalise,
         )
         candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), chain, key)
         return best_of(candidates, lambda action: value(action).min(axis=0))

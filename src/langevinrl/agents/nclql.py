@@ -23,7 +23,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class NCLQL(Common):
-    """Noise-conditioned Langevin Q-learning: a ladder of smoothed critics, walked from the smoothest down."""
+    """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     sigma_max: float = 0.1  # σ₁: noise of the smoothest level
@@ -34,20 +34,20 @@ class NCLQL(Common):
     learning_rate: float = 1e-4  # Adam's rate for the critics
     activation: Activation = "mish"  # after each hidden layer
     embedding_size: int = 16  # width of the level's embedding
-    start: StartLaw = "uniform"  # law of the first action: uniform (released code) or normal (bandit)
-    clip: bool = True  # hold the chain in the action box at every step (released code; the paper is silent)
+    start: StartLaw = "uniform"  # law of the first action: uniform (code) or normal (bandit)
+    clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
-    optimisation: Literal["two_steps", "joint"] = "two_steps"  # one Adam step per loss (code) or one for both (paper)
-    anchor: Literal["mean", "own"] = "mean"  # clean value regressed on: the members' mean (code) or its own (paper)
-    smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes; code: no)
+    # one Adam step for each loss (released code), or one for their sum (paper)
+    optimisation: Literal["two_steps", "joint"] = "two_steps"
+    # the clean value smoothing regresses on: the members' mean (code), or each its own (paper)
+    anchor: Literal["mean", "own"] = "mean"
+    smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes)
     best_of: int = 1  # N: chains per action, the most valuable kept
 
     @property
     def critic(self) -> Critic:
         embedding = Embedding(self.embedding_size, self.activation)
-        return Critic(
-            Field(self.spec.obs_dim, self.spec.act_dim, 1, self.hidden, self.activation, embedding)
-        )
+        return Critic(Field(self.spec, 1, self.hidden, self.activation, embedding))
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -88,13 +88,16 @@ class NCLQL(Common):
             return squared(self.critic.apply(params, batch.obs, noisy, level) - anchor)
 
         metrics = {"critic/backup": backup.mean()}
-        if self.optimisation == "two_steps":  # the second shares the first's Adam state, as in the released code
-            critic, metrics["critic/bellman"] = descend(state.critic, self.optimiser, bellman)
-            critic, metrics["critic/smoothing"] = descend(critic, self.optimiser, smoothing)
+        if (
+            self.optimisation == "two_steps"
+        ):  # the second shares the first's Adam state (released code)
+            critic = descend(state.critic, self.optimiser, bellman)
+            metrics["critic/bellman"] = critic.loss
+            critic = descend(critic, self.optimiser, smoothing)
+            metrics["critic/smoothing"] = critic.loss
         else:
-            critic, metrics["critic/joint"] = descend(
-                state.critic, self.optimiser, lambda params: bellman(params) + smoothing(params)
-            )
+            critic = descend(state.critic, self.optimiser, lambda p: bellman(p) + smoothing(p))
+            metrics["critic/joint"] = critic.loss
         return Update(State(track(critic, self.target_rate)), metrics)
 
     def _perturb(self, action: Array, level_key: Key, noise_key: Key) -> tuple[Array, Array]:
@@ -110,7 +113,12 @@ class NCLQL(Common):
 
         plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
         chain = Chain(
-            plan, self.inverse_temperature, self.spec.act_bound, self.start, self.clip, self.normalise
+            plan,
+            self.inverse_temperature,
+            self.spec.act_bound,
+            self.start,
+            self.clip,
+            self.normalise,
         )
         candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), chain, key)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))

@@ -10,22 +10,24 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from langevinrl.envs.snapshot import Snapshots, Snapshot
+from langevinrl.envs.snapshot import Snapshot, Snapshots
 from langevinrl.types import Spec, Transition, UserError
 
 EnvFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
 
 
 def resolve(env: str) -> EnvFactory:
-    """A factory for an id (`Hopper-v4`), an id to import first (`module:Id-v0`) or `module:function`."""
+    """A factory for `Hopper-v4`, for `module:Id-v0` (imported first) or for `module:function`."""
     module_name, _, name = env.rpartition(":")
     if module_name:
         try:
             module = importlib.import_module(module_name)
         except ImportError as error:
-            raise UserError(f"environment {env!r}: cannot import {module_name!r} ({error})") from error
+            raise UserError(
+                f"environment {env!r}: cannot import {module_name!r} ({error})"
+            ) from error
         factory: EnvFactory | None = getattr(module, name, None)
         if factory is not None:
             return factory
@@ -33,7 +35,8 @@ def resolve(env: str) -> EnvFactory:
         near = difflib.get_close_matches(name, gym.registry, n=3)
         hint = f"; near: {', '.join(near)}" if near else ""
         raise UserError(
-            f"unknown environment {env!r}{hint}. Expected a Gymnasium id, module:Id-v0 or module:function."
+            f"unknown environment {env!r}{hint}. "
+            "Expected a Gymnasium id, module:Id-v0 or module:function."
         )
     return lambda: _make(name)
 
@@ -46,18 +49,24 @@ def _make(name: str) -> gym.Env[Any, Any]:
 
 
 def build(factory: EnvFactory, name: str) -> Snapshots:
-    """One environment, checked and made ready: flat float observations, a bounded box of actions."""
+    """One environment, checked and made ready: flat observations, a bounded box of actions."""
     try:
         env = factory()
     except (ImportError, gym.error.DependencyNotInstalled) as error:
         advice = "pip install 'langevinrl[mujoco]'"
         if name.startswith("Pusher-v4"):
-            advice = "Pusher-v4 needs mujoco below 3: pip install 'langevinrl[paper]' on Python 3.11, or use Pusher-v5"
+            advice = (
+                "Pusher-v4 needs mujoco below 3: pip install 'langevinrl[paper]' on Python 3.11, "
+                "or use Pusher-v5"
+            )
         raise UserError(f"cannot build {name!r}: {error}\n{advice}") from error
     box = env.action_space
     if not isinstance(box, gym.spaces.Box) or not np.all(np.isfinite([box.low, box.high])):
         raise UserError(f"{name!r} has action space {box}; expected a Box with finite bounds")
-    if not isinstance(env.observation_space, gym.spaces.Box) or len(env.observation_space.shape) != 1:
+    if (
+        not isinstance(env.observation_space, gym.spaces.Box)
+        or len(env.observation_space.shape) != 1
+    ):
         env = gym.wrappers.FlattenObservation(env)
     if len(box.shape) != 1:
         raise UserError(f"{name!r} has actions of shape {box.shape}; expected one axis")
@@ -67,8 +76,9 @@ def build(factory: EnvFactory, name: str) -> Snapshots:
 class Lanes:
     """`num_envs` environments for each of S seeds, stepped together; each has a seed of its own.
 
-    An ended episode restarts within the step: `obs` is then the fresh observation, while the transition keeps
-    the true last one.  Actions arrive in [-act_bound, act_bound] and are stretched affinely to the task's box.
+    An ended episode restarts within the step: `obs` is then the fresh observation, while the
+    transition keeps the true last one.  Actions arrive in [-act_bound, act_bound] and are
+    stretched affinely to the task's box.
     """
 
     def __init__(
@@ -83,7 +93,7 @@ class Lanes:
         name = env if isinstance(env, str) else getattr(env, "__qualname__", repr(env))
         kind = AsyncVectorEnv if asynchronous else SyncVectorEnv
         makers = [lambda: build(factory, name)] * (len(seeds) * num_envs)
-        self.vector: VectorEnv[Any, Any, Any] = kind(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        self.vector: SyncVectorEnv | AsyncVectorEnv = kind(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         self.shape = (len(seeds), num_envs)
         self.seeds = [lane_seed(seed, lane) for seed in seeds for lane in range(num_envs)]
         box = self.vector.single_action_space
@@ -129,7 +139,7 @@ class Lanes:
         return list(self.vector.get_attr("snapshot"))
 
     def restore(self, snapshots: list[Snapshot | None], obs: np.ndarray, restart: int) -> bool:
-        """Put saved environments back; where any cannot be, restart all episodes with seeds derived from `restart`."""
+        """Put saved environments back; if any cannot be, restart all with seeds from `restart`."""
         self.reset([lane_seed(seed, restart) for seed in self.seeds])
         if any(snapshot is None for snapshot in snapshots):
             return False

@@ -1,4 +1,4 @@
-"""The exact state of an environment as plain arrays and JSON, so that a resumed run equals an unbroken one."""
+"""The exact state of an environment as arrays and JSON: a resumed run equals an unbroken one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ class Snapshot(NamedTuple):
 
 
 class Snapshots(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives any environment a `snapshot` that can be read and set: its own, MuJoCo's, classic control's, or None.
+    """Gives any environment a `snapshot` to read and set; None if its state cannot be had.
 
-    An environment of your own joins in by offering `state_dict() -> dict[str, array]` and `load_state_dict(dict)`.
+    MuJoCo and classic control work as they are.  An environment of your own joins in by offering
+    `state_dict() -> dict[str, array]` and `load_state_dict(dict)`.
     """
 
     @property
@@ -44,9 +45,11 @@ def _read(env: Any) -> dict[str, np.ndarray] | None:
     if hasattr(env, "state_dict"):
         return {name: np.array(value) for name, value in env.state_dict().items()}
     if _is_mujoco(env):
-        # Every array, not only qpos and qvel: rewards and observations read positions, forces and warm
-        # starts that lag the last substep, so recomputing them would not give the same bytes.
-        return {"time": np.float64(env.data.time).reshape(1)} | {n: a.copy() for n, a in _mujoco_arrays(env)}
+        # Every array, not only qpos and qvel: rewards and observations read positions and forces
+        # that lag the last substep, so recomputing them would not give the same bytes.
+        return {"time": np.float64(env.data.time).reshape(1)} | {
+            n: a.copy() for n, a in _mujoco_arrays(env)
+        }
     if _is_classic(env):
         return {"state": np.asarray(env.state, np.float64)}
     return None

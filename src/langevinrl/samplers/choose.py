@@ -10,7 +10,7 @@ from langevinrl.types import Array
 
 
 def best_of(candidates: Array, value: Callable[[Array], Array]) -> Array:
-    """Of candidates (N, B, A), each row's most valuable: (B, A).  The first wins a tie; one is not scored."""
+    """Each row's most valuable of candidates (N, B, A); the first wins a tie, one is unscored."""
     if candidates.shape[0] == 1:
         return candidates[0]
     best = value(candidates).argmax(axis=0)

@@ -57,7 +57,7 @@ def walk(
 
 
 def unit(gradient: Array) -> Array:
-    """Each row's direction; a zero gradient stays zero, which makes the step pure noise (App. E)."""
+    """Each row's direction (App. E); a zero gradient stays zero and makes the step pure noise."""
     return gradient / (jnp.linalg.norm(gradient, axis=-1, keepdims=True) + 1e-8)
 
 
@@ -75,7 +75,7 @@ class Chain(NamedTuple):
 def draw(
     value: Callable[[Array, Array], Array], shape: tuple[int, ...], chain: Chain, key: Key
 ) -> Array:
-    """Actions of `shape` (..., A) from the soft policy of `value(action, level)`, summed over all it returns."""
+    """Actions (..., A) from the soft policy of `value(action, level)`, summed over members."""
     start_key, walk_key = jax.random.split(key)
     if chain.start == "uniform":
         start = jax.random.uniform(start_key, shape, minval=-chain.bound, maxval=chain.bound)
@@ -88,4 +88,6 @@ def draw(
 
     box = partial(jnp.clip, min=-chain.bound, max=chain.bound)
     action = walk(score, start, chain.plan, walk_key, project=box if chain.clip else lambda x: x)
-    return box(action)  # an action leaves the chain inside its box, whether or not the walk was held there
+    return box(
+        action
+    )  # an action leaves the chain inside its box, whether or not the walk was held there

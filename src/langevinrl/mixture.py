@@ -1,0 +1,126 @@
+"""Gaussian mixtures by expectation-maximisation, and the entropy they give a cloud of actions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from langevinrl.types import Array, Key
+
+FLOOR = 1e-6  # added to every variance; a direction the points do not fill has none of its own
+
+
+class Mixture(NamedTuple):
+    """K Gaussians with full covariances, each kept as factor x factor transposed."""
+
+    weight: Array  # (K,)
+    mean: Array  # (K, A)
+    factor: Array  # (K, A, A)  lower triangular
+
+
+def fit(points: Array, num_components: int, key: Key, num_iterations: int = 100) -> Mixture:
+    """A mixture of points (n, A) after a fixed number of steps; to be mapped over states."""
+
+    def step(mixture: Mixture, _: None) -> tuple[Mixture, None]:
+        return _maximise(points, jax.nn.softmax(_joint(mixture, points))), None
+
+    start = _maximise(points, _cluster(points, num_components, key))
+    return jax.lax.scan(step, start, length=num_iterations)[0]
+
+
+def log_density(mixture: Mixture, points: Array) -> Array:
+    """Of points (n, A): (n,)."""
+    return jax.nn.logsumexp(_joint(mixture, points), axis=1)
+
+
+def entropy(mixture: Mixture) -> Array:
+    """Of the draw of a component and of a point within it: exact when the components do not overlap.
+
+    Σ p (-log p + ½ log((2πe)^A |Σ|)), never less than the entropy of the mixture itself.
+    """
+    size = mixture.mean.shape[1]
+    log_volume = jnp.log(_diagonal(mixture.factor)).sum(axis=1)  # ½ log |Σ|
+    within = 0.5 * size * jnp.log(2 * jnp.pi * jnp.e) + log_volume
+    return (mixture.weight * (within - jnp.log(mixture.weight))).sum()
+
+
+def _joint(mixture: Mixture, points: Array) -> Array:
+    """Log density of each point together with each component: (n, K)."""
+
+    def one(weight: Array, mean: Array, factor: Array) -> Array:
+        white = jax.scipy.linalg.solve_triangular(factor, (points - mean[None]).T, lower=True)
+        log_scale = jnp.log(_diagonal(factor)).sum() + 0.5 * len(mean) * jnp.log(2 * jnp.pi)
+        return jnp.log(weight) - log_scale - 0.5 * jnp.square(white).sum(axis=0)
+
+    return jax.vmap(one, out_axes=1)(*mixture)
+
+
+def _maximise(points: Array, share: Array) -> Mixture:
+    """The likeliest mixture when component k owns a `share` (n, K) of each point."""
+
+    def one(share: Array) -> tuple[Array, Array, Array]:
+        count = share.sum() + 1e-6  # an abandoned component keeps a trace of weight, and no NaN
+        mean = share @ points / count
+        centred = points - mean[None]
+        covariance = (share[:, None] * centred).T @ centred / count
+        return count, mean, _factorise(covariance + FLOOR * jnp.eye(len(mean)))
+
+    count, mean, factor = jax.vmap(one, in_axes=1)(share)
+    return Mixture(count / count.sum(), mean, factor)
+
+
+def _factorise(covariance: Array) -> Array:
+    """Cholesky, no pivot below FLOOR: none is but by rounding, and there the textbook one breaks.
+
+    Few points in many dimensions leave a covariance of the floor alone in most directions, where
+    single precision can turn the last pivots negative.
+    """
+    index = jnp.arange(len(covariance))
+
+    def column(j: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        rest, factor = carry
+        pivot = jnp.sqrt(jnp.maximum(rest[j, j], FLOOR))
+        below = jnp.where(index > j, rest[:, j] / pivot, 0.0).at[j].set(pivot)
+        return rest - jnp.outer(below, below), factor.at[:, j].set(below)
+
+    start = (covariance, jnp.zeros_like(covariance))
+    return jax.lax.fori_loop(0, len(covariance), column, start)[1]
+
+
+def _cluster(points: Array, num_clusters: int, key: Key, num_rounds: int = 20) -> Array:
+    """k-means from spread-out seeds, as membership (n, K) of zeros and ones."""
+
+    def assign(centres: Array) -> Array:
+        return jax.nn.one_hot(_distances(points, centres).argmin(axis=1), num_clusters)
+
+    def move(centres: Array, _: None) -> tuple[Array, None]:
+        member = assign(centres)
+        count = member.sum(axis=0)[:, None]
+        means = member.T @ points / jnp.maximum(count, 1.0)
+        return jnp.where(count > 0, means, centres), None
+
+    seeds = _spread(points, num_clusters, key)
+    return assign(jax.lax.scan(move, seeds, length=num_rounds)[0])
+
+
+def _spread(points: Array, num_seeds: int, key: Key) -> Array:
+    """k-means++: each next seed is drawn by its squared distance to the nearest one before."""
+    keys = jax.random.split(key, num_seeds)
+    seeds = jax.random.choice(keys[0], points)[None]
+    for k in keys[1:]:
+        nearest = _distances(points, seeds).min(axis=1)
+        # The trace keeps the law proper when all points are one.
+        chosen = jax.random.categorical(k, jnp.log(nearest + 1e-20))
+        seeds = jnp.concatenate([seeds, points[chosen][None]])
+    return seeds
+
+
+def _distances(points: Array, centres: Array) -> Array:
+    """Squared, of each point to each centre: (n, K)."""
+    return jnp.square(points[:, None] - centres[None]).sum(axis=-1)
+
+
+def _diagonal(factor: Array) -> Array:
+    return jnp.diagonal(factor, axis1=-2, axis2=-1)

@@ -1,0 +1,34 @@
+"""Mean flow over actions: straight paths from noise at time 0 to the action at time 1, and jumps along them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from langevinrl.types import Array
+
+# u(x, t, ρ): the velocity a path through x at time t has on average until ρ; times for all rows or one per row.
+AverageVelocity: TypeAlias = Callable[[Array, Array, Array], Array]
+
+
+def interpolate(noise: Array, action: Array, t: Array) -> Array:
+    """The point at times t (...) of the straight paths from noise to action (..., A)."""
+    return (1 - t)[..., None] * noise + t[..., None] * action
+
+
+def jump(average_velocity: AverageVelocity, x: Array, t: Array, rho: Array) -> Array:
+    """From time t straight to time ρ, one for all rows: exact if the average velocity is."""
+    return x + (rho - t) * average_velocity(x, t, rho)
+
+
+def integrate(average_velocity: AverageVelocity, start: Array, num_steps: int) -> Array:
+    """From noise to the action in `num_steps` equal jumps (K)."""
+
+    def step(x: Array, now: tuple[Array, Array]) -> tuple[Array, None]:
+        return jump(average_velocity, x, *now), None
+
+    times = jnp.linspace(0.0, 1.0, num_steps + 1)
+    return jax.lax.scan(step, start, (times[:-1], times[1:]))[0]
