@@ -1,4 +1,4 @@
-"""Policies with weights: each has a pure `init`, and a way from noise to N candidates per observation."""
+"""Policies with weights: a pure `init`, and a way from noise to N candidates per observation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DenoisingActor:
         )
 
     def loss(self, params: PyTree, obs: Array, clean: Array, weight: Array, key: Key) -> Array:
-        """Weighted denoising of clean actions (B, A), weight (B,)."""
+        """Weighted denoising of clean actions (..., B, A), weight (..., B)."""
         return denoising(
             lambda x, t: self.network.apply(params, obs, x, t), self.schedule, clean, weight, key
         )
@@ -67,10 +67,10 @@ class TanhGaussianActor:
         return self.bound * jnp.tanh(self._moments(params, obs)[0])
 
     def place(self, params: PyTree, obs: Array, noise: Array) -> tuple[Array, Array]:
-        """Actions (..., B, A) that standard noise stands for, and their log-probabilities (..., B)."""
+        """Actions (..., B, A) that standard noise becomes, and their log-probabilities (..., B)."""
         mean, log_std = (lift(moment, noise.ndim) for moment in self._moments(params, obs))
         raw = mean + jnp.exp(log_std) * noise
-        # From the noise, not from (raw - mean) / std, which has no digits left for a narrow Gaussian.
+        # From the noise: (raw - mean) / std has no digits left where the Gaussian is narrow.
         log_prob = -0.5 * jnp.square(noise) - log_std - 0.5 * jnp.log(2 * jnp.pi)
         if self.squash_correction:
             log_slope = 2 * (jnp.log(2.0) - raw - jax.nn.softplus(-2 * raw))
@@ -84,7 +84,7 @@ class TanhGaussianActor:
 
 @dataclass(frozen=True)
 class MeanFlowActor:
-    """A flow policy: the network predicts the average velocity between two times, so one call can do."""
+    """A flow policy: the network predicts the average velocity between two times."""
 
     network: MLP  # (B, O), (N, B, A), t and ρ to (N, B, A)
     num_steps: int  # K: jumps from noise to action

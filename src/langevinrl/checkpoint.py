@@ -14,9 +14,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from langevinrl.types import PyTree, UserError
+from langevinrl.errors import UserError
+from langevinrl.types import PyTree
 
 FACTS = "facts.json"
+SPARE = ".old"
 
 
 class Saved(NamedTuple):
@@ -29,18 +31,22 @@ class Saved(NamedTuple):
 def save(folder: Path, iteration: int, saved: Saved) -> Path:
     """Write `folder/<iteration>` whole or not at all, then drop the older ones."""
     folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob(".*.partial"):  # of a crash; first, as the disk may be full
+        shutil.rmtree(stale)
     final = folder / f"{iteration:09d}"
     draft = folder / f".{final.name}.partial"
-    shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     for group, arrays in saved.arrays.items():
         path = draft / f"{group}.safetensors"
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+        save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
         _sync(path)
     (draft / FACTS).write_text(json.dumps(saved.facts))
     _sync(draft / FACTS)
     _sync(draft)
-    shutil.rmtree(final, ignore_errors=True)
+    if final.exists():  # stays loadable under another name until its successor has taken its own
+        spare = final.with_suffix(SPARE)
+        shutil.rmtree(spare, ignore_errors=True)
+        final.rename(spare)
     draft.rename(final)
     _sync(folder)
     for path in folder.iterdir():
@@ -51,14 +57,20 @@ def save(folder: Path, iteration: int, saved: Saved) -> Path:
 
 def load(folder: Path, groups: list[str] | None = None) -> Saved:
     """The newest whole checkpoint in `folder`; only some groups of arrays if asked."""
-    finished = sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
+    finished = [path for path in folder.glob("[0-9]*") if path.is_dir()]
     if not finished:
         raise UserError(f"no checkpoint in {folder}: the run was stopped before its first one")
-    newest = finished[-1]
+    newest = max(finished, key=lambda path: (path.stem, path.suffix != SPARE))
+    names = sorted(path.stem for path in newest.glob("*.safetensors")) if groups is None else groups
+    missing = [name for name in names if not (newest / f"{name}.safetensors").exists()]
+    if missing:
+        raise UserError(
+            f"checkpoint {newest} lacks {', '.join(missing)}: it is damaged, or a saved model, "
+            "which can act but not go on learning"
+        )
     try:
         facts = json.loads((newest / FACTS).read_text())
-        paths = [p for p in newest.glob("*.safetensors") if groups is None or p.stem in groups]
-        return Saved({path.stem: load_file(path) for path in paths}, facts)
+        return Saved({name: load_file(newest / f"{name}.safetensors") for name in names}, facts)
     except (OSError, ValueError, SafetensorError) as error:
         raise UserError(f"checkpoint {newest} is damaged: {error}") from error
 

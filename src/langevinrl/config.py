@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
+import inspect
+import io
 import json
 import math
+import re
+import textwrap
+import tokenize
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
-
-import tyro
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from langevinrl.agents import REGISTER, Agent
-from langevinrl.types import Spec, UserError
+from langevinrl.errors import UserError
+from langevinrl.types import Spec
 
 # Vector steps (= updates) the paper trains each of its nine tasks for.
 PAPER_ITERATIONS = {
@@ -31,35 +36,40 @@ PAPER_ITERATIONS = {
 }
 EVALUATIONS = 40  # per run, as in the released code
 
+# What a field may hold if not the usual: whole numbers from 1, others from 0.
+RANGES: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**32 - 1),  # the bits a key is made from
+    "warmup": (0, math.inf),
+    "gamma": (0, 1),
+    "target_rate": (0, 1),
+    "log_alpha": (-math.inf, math.inf),
+}
+
 
 @dataclass(frozen=True)
 class RunConfig:
     """Everything that decides a run; as JSON it reproduces it."""
 
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
-    agent: Annotated[str, tyro.conf.Suppress] = "nclql"
-    hyperparameters: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
-    iterations: int | None = (
-        None  # vector steps after warm-up; the paper's length if the task is one of its nine
-    )
+    agent: str = "nclql"  # its name in the register
+    hyperparameters: dict[str, Any] = field(default_factory=dict)  # the agent's own fields
+    # vector steps after warm-up; the paper's length if the task is one of its nine
+    iterations: int | None = None
     seed: int = 0  # first seed
     seeds: int = 1  # how many seeds to train side by side: seed, seed + 1, ...
     out: str | None = None  # run folder; runs/AGENT-ENV-SEED unless told
     num_envs: int = 5  # environments stepped together, per seed
-    async_envs: bool = (
-        False  # step environments in processes of their own; pays off when a step is slow
-    )
-    action_bound: float = (
-        1.0  # half-width of the box the agent acts in, stretched to the task's own
-    )
+    # step environments in processes of their own; pays off when a step is slow
+    async_envs: bool = False
+    # half-width of the box the agent acts in, stretched to the task's own
+    action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
     warmup: int = 30_000  # random transitions before the first update
     batch_size: int = 256  # transitions per update
     capacity: int = 1_000_000  # transitions kept in replay, per seed
     updates_per_iteration: int = 1  # updates after each vector step
-    eval_every: int | None = (
-        None  # iterations between evaluations; a fortieth of the run unless told
-    )
+    # iterations between evaluations; a fortieth of the run unless told
+    eval_every: int | None = None
     eval_episodes: int = 20  # episodes per evaluation, played side by side
     checkpoint_every: int = 5_000  # iterations between checkpoints
     log_every: int = 100  # iterations between lines of metrics.jsonl
@@ -75,50 +85,55 @@ class RunConfig:
 
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
-        if self.agent not in REGISTER:
-            raise UserError(unknown("agent", self.agent, REGISTER))
-        paper_length = PAPER_ITERATIONS.get(self.env.split("-v")[0])
-        iterations = paper_length if self.iterations is None else self.iterations
-        if iterations is None:
-            raise UserError(
-                f"{self.env!r} is not one of the paper's nine tasks: say how long with --iterations"
-            )
-        eval_every = self.eval_every or max(1, iterations // EVALUATIONS)
-        name = self.env.replace(":", "-").replace("/", "-")
-        out = self.out or f"runs/{self.agent}-{name}-{self.seed}"
+        _check(self)
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
-        config = dataclasses.replace(
+        iterations = self._length() if self.iterations is None else self.iterations
+        if self.action_bound == 0:
+            raise UserError("--action-bound 0 leaves no room to act")
+        if self.warmup < self.batch_size:
+            raise UserError(f"--warmup {self.warmup} is less than one batch of {self.batch_size}")
+        if self.capacity < self.warmup:
+            raise UserError(f"--capacity {self.capacity} is less than --warmup {self.warmup}")
+        every = max(1, iterations // EVALUATIONS) if self.eval_every is None else self.eval_every
+        name = re.sub(r"[^\w.-]+", "-", self.env)
+        return dataclasses.replace(
             self,
             iterations=iterations,
-            eval_every=eval_every,
-            out=out,
+            eval_every=every,
+            out=self.out or f"runs/{self.agent}-{name}-{self.seed}",
             hyperparameters=hyperparameters,
         )
-        _check(config)
-        if config.warmup < config.batch_size:
-            raise UserError(
-                f"--warmup {config.warmup} is less than one batch of {config.batch_size}"
-            )
-        if config.capacity < config.warmup:
-            raise UserError(f"--capacity {config.capacity} is less than --warmup {config.warmup}")
-        return config
+
+    def _length(self) -> int:
+        """How long the paper trains on this task."""
+        task = self.env.split("-v")[0]
+        if task in PAPER_ITERATIONS:
+            return PAPER_ITERATIONS[task]
+        near = difflib.get_close_matches(task, PAPER_ITERATIONS, n=1)
+        hint = f" (did you mean {self.env.replace(task, near[0])}?)" if near else ""
+        raise UserError(
+            f"{self.env!r} is not one of the paper's nine tasks{hint}: "
+            "say how long with --iterations"
+        )
 
     def make_agent(self, spec: Spec) -> Agent:
         """The agent for a task of these sizes."""
+        if self.agent not in REGISTER:
+            raise UserError(unknown("agent", self.agent, REGISTER))
         kind = REGISTER[self.agent]
         known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
         for name in self.hyperparameters:
             if name not in known:
                 raise UserError(unknown(f"field of {self.agent}", name, known))
-        values: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in self.hyperparameters.items()
-        }
+        values: dict[str, Any] = _tupled(self.hyperparameters)
         agent = kind(spec=spec, **values)
         _check(agent)
         return agent  # type: ignore[return-value]
 
     def write(self, path: Path) -> None:
-        path.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
+        draft = path.with_suffix(".partial")  # so that a crash leaves the old one whole
+        draft.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
+        draft.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> RunConfig:
@@ -126,11 +141,41 @@ class RunConfig:
             table = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise UserError(f"cannot read a run configuration from {path}: {error}") from error
+        if not isinstance(table, dict) or "env" not in table:
+            raise UserError(f"{path} is not a run configuration: it names no env")
         known = [f.name for f in dataclasses.fields(cls)]
         for name in table:
             if name not in known:
                 raise UserError(f"{path}: " + unknown("field", name, known))
-        return cls(**table)
+        config = cls(**table)
+        _check(config)
+        return dataclasses.replace(config, hyperparameters=_tupled(config.hyperparameters))
+
+
+def field_help(kind: type[Any]) -> dict[str, str]:
+    """What the comment beside, or on the lines above, each field of a dataclass says."""
+    found: dict[str, str] = {}
+    for owner in reversed(kind.__mro__):
+        if not dataclasses.is_dataclass(owner):
+            continue
+        source = textwrap.dedent(inspect.getsource(owner))
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+        comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+        lines = source.splitlines()
+        (definition,) = ast.parse(source).body
+        for node in getattr(definition, "body", []):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                first = node.lineno
+                while lines[first - 2].lstrip().startswith("#"):
+                    first -= 1
+                numbers = range(first, (node.end_lineno or first) + 1)
+                found[node.target.id] = " ".join(comments[n] for n in numbers if n in comments)
+    return found
+
+
+def _tupled(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists only; an agent must be hashable."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
 
 
 def agent_fields(agent: Any) -> dict[str, Any]:
@@ -142,33 +187,24 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One sentence for a name that is not there: what it was, what is near, what there is."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=2)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return (
-        f"unknown {what} {name!r}{hint} Known: {', '.join(known)}"
-        if hint
-        else (f"unknown {what} {name!r}. Known: {', '.join(known)}")
-    )
+    hint = f"; did you mean {' or '.join(near)}?" if near else "."
+    return f"unknown {what} {name!r}{hint} Known: {', '.join(known)}"
 
 
 def _check(table: Any) -> None:
-    """Every field has its declared type; counts and scales are not negative; numbers are finite."""
+    """Every field has its declared type, and its numbers are finite and in range."""
     hints = get_type_hints(type(table))
     for f in dataclasses.fields(table):
         value, hint = getattr(table, f.name), hints[f.name]
-        if f.name in ("spec", "hyperparameters", "agent"):
-            continue
         if not _fits(value, hint):
-            wanted = str(getattr(hint, "__name__", hint)).replace("typing.", "")
-            raise UserError(f"{f.name} is {value!r}; expected {wanted}")
-        numbers = value if isinstance(value, tuple) else (value,)
-        for number in numbers:
+            raise UserError(f"{f.name} is {value!r}; expected {_describe(hint)}")
+        least, most = RANGES.get(f.name, (0 if hint is float else 1, math.inf))
+        for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, bool) or not isinstance(number, int | float):
                 continue
-            least = 0 if f.name in ("seed", "warmup") or isinstance(number, float) else 1
-            if not math.isfinite(number) or number < least:
-                raise UserError(
-                    f"{f.name} is {value!r}; expected a finite number of at least {least}"
-                )
+            if not (math.isfinite(number) and least <= number <= most):
+                limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+                raise UserError(f"{f.name} is {value!r}; expected a finite number {limits}")
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -183,4 +219,10 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
+    return isinstance(value, origin or hint)
+
+
+def _describe(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 
 from langevinrl.agents import Agent
 from langevinrl.envs.gym import EnvFactory, Lanes, lane_seed
-from langevinrl.types import Array, Key, PyTree
+from langevinrl.types import Array, PyTree
 
 
 class Episode(NamedTuple):
@@ -21,19 +22,24 @@ class Episode(NamedTuple):
     length: int
 
 
-def observation_key(obs: Array) -> Key:
-    """A key from the bits of mean(obs) x std(obs): one observation always draws one action."""
-    return jax.random.key(jax.lax.bitcast_convert_type(obs.mean() * obs.std(), jnp.uint32))
+def observation_seed(obs: np.ndarray) -> np.ndarray:
+    """The bits of mean x std of observations (..., O): one observation always draws one action.
+
+    On the host and in float64: a compiled float32 sum is ordered by the number of rows, and the
+    last bit of it is another seed.
+    """
+    wide = np.asarray(obs, np.float64)
+    return (wide.mean(-1) * wide.std(-1)).astype(np.float32).view(np.uint32)
 
 
-def policy(agent: Agent, state: PyTree, obs: Array) -> Array:
-    """Evaluation actions (B, A) for observations (B, O): a deterministic function of each row."""
+def policy(agent: Agent, state: PyTree, obs: Array, seed: Array) -> Array:
+    """Evaluation actions (B, A) for observations (B, O), each drawn with its row's seed (B,)."""
 
-    def one(row: Array) -> Array:
-        return agent.act(state, row[None], observation_key(row), explore=False)[0]
+    def one(row: Array, seed: Array) -> Array:
+        return agent.act(state, row[None], jax.random.key(seed), explore=False)[0]
 
     bound = agent.spec.act_bound
-    return jnp.clip(jax.vmap(one)(obs), -bound, bound)
+    return jnp.clip(jax.vmap(one)(obs, seed), -bound, bound)
 
 
 class Evaluator:
@@ -44,7 +50,7 @@ class Evaluator:
     ) -> None:
         self.seeds, self.num_episodes = list(seeds), num_episodes
         self.lanes = Lanes(env, seeds, num_episodes, agent.spec.act_bound)
-        self.policy = jax.jit(jax.vmap(lambda state, obs: policy(agent, state, obs)))
+        self.policy = jax.jit(jax.vmap(partial(policy, agent)))
 
     def play(self, state: PyTree, seed: int) -> list[Episode]:
         """Episodes of every trained seed (state has a leading S); starts depend on `seed` only."""
@@ -54,7 +60,8 @@ class Evaluator:
         length = np.zeros(self.lanes.shape, int)
         running = np.ones(self.lanes.shape, bool)
         while running.any():
-            step = self.lanes.step(np.asarray(self.policy(state, obs)))
+            action = self.policy(state, obs, observation_seed(obs))
+            step = self.lanes.step(np.asarray(action))
             total += np.where(running, step.reward, 0.0)
             length += running
             running &= ~self.lanes.ended

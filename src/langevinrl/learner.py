@@ -27,10 +27,13 @@ def enrol(params: PyTree, optimiser: optax.GradientTransformation) -> Learner:
 
 
 def descend(
-    learner: Learner, optimiser: optax.GradientTransformation, loss: Callable[[PyTree], Array]
+    learner: Learner,
+    optimiser: optax.GradientTransformation,
+    loss: Callable[[PyTree], Array],
+    at: PyTree | None = None,
 ) -> Learner:
-    """One optimiser step down `loss(params)`."""
-    value, grads = jax.value_and_grad(loss)(learner.params)
+    """One optimiser step down `loss(params)`; along its gradient `at` other weights, if given."""
+    value, grads = jax.value_and_grad(loss)(learner.params if at is None else at)
     change, opt_state = optimiser.update(grads, learner.opt_state, learner.params)
     params = optax.apply_updates(learner.params, change)
     return learner._replace(params=params, opt_state=opt_state, loss=value)

@@ -20,14 +20,42 @@ class Mixture(NamedTuple):
     factor: Array  # (K, A, A)  lower triangular
 
 
-def fit(points: Array, num_components: int, key: Key, num_iterations: int = 100) -> Mixture:
-    """A mixture of points (n, A) after a fixed number of steps; to be mapped over states."""
+def fit(
+    points: Array,
+    num_components: int,
+    key: Key,
+    max_iterations: int = 100,
+    tolerance: float = 1e-3,
+) -> Mixture:
+    """A mixture of points (n, A); to be mapped over states, which then each stop on their own.
 
-    def step(mixture: Mixture, _: None) -> tuple[Mixture, None]:
-        return _maximise(points, jax.nn.softmax(_joint(mixture, points))), None
+    The defaults are scikit-learn's, which the released code fits with.  Stopping once the mean log
+    density gains less than `tolerance` is part of the estimate: going on overfits a few hundred
+    points, and the entropy falls by up to a nat.
+    """
+
+    def unfinished(carry: tuple[Mixture, Array, Array, Array]) -> Array:
+        _, _, gain, iteration = carry
+        return (iteration < max_iterations) & (jnp.abs(gain) >= tolerance)
+
+    def step(carry: tuple[Mixture, Array, Array, Array]) -> tuple[Mixture, Array, Array, Array]:
+        mixture, before, _, iteration = carry
+        joint = _joint(mixture, points)
+        mean = jax.nn.logsumexp(joint, axis=1).mean()
+        return _maximise(points, jax.nn.softmax(joint)), mean, mean - before, iteration + 1
 
     start = _maximise(points, _cluster(points, num_components, key))
-    return jax.lax.scan(step, start, length=num_iterations)[0]
+    nothing_yet = (jnp.array(-jnp.inf), jnp.array(jnp.inf), jnp.array(0))
+    return jax.lax.while_loop(unfinished, step, (start, *nothing_yet))[0]
+
+
+def mean_entropy(points: Array, num_components: int, key: Key) -> Array:
+    """Of a mixture fitted to each row's points (n, B, A), averaged over the B rows."""
+
+    def one(points: Array, key: Key) -> Array:
+        return entropy(fit(points, num_components, key))
+
+    return jax.vmap(one, in_axes=(1, 0))(points, jax.random.split(key, points.shape[1])).mean()
 
 
 def log_density(mixture: Mixture, points: Array) -> Array:
@@ -36,9 +64,9 @@ def log_density(mixture: Mixture, points: Array) -> Array:
 
 
 def entropy(mixture: Mixture) -> Array:
-    """Of the draw of a component and of a point within it: exact when the components do not overlap.
+    """Of drawing a component, then a point of it: Σ p (-log p + ½ log((2πe)^A |Σ|)).
 
-    Σ p (-log p + ½ log((2πe)^A |Σ|)), never less than the entropy of the mixture itself.
+    Never less than the entropy of the mixture itself, and equal to it without overlap.
     """
     size = mixture.mean.shape[1]
     log_volume = jnp.log(_diagonal(mixture.factor)).sum(axis=1)  # ½ log |Σ|
@@ -50,7 +78,9 @@ def _joint(mixture: Mixture, points: Array) -> Array:
     """Log density of each point together with each component: (n, K)."""
 
     def one(weight: Array, mean: Array, factor: Array) -> Array:
-        white = jax.scipy.linalg.solve_triangular(factor, (points - mean[None]).T, lower=True)
+        # The factor is inverted first: solving for hundreds of points at once is far slower.
+        inverse = jax.scipy.linalg.solve_triangular(factor, jnp.eye(len(mean)), lower=True)
+        white = inverse @ (points - mean[None]).T
         log_scale = jnp.log(_diagonal(factor)).sum() + 0.5 * len(mean) * jnp.log(2 * jnp.pi)
         return jnp.log(weight) - log_scale - 0.5 * jnp.square(white).sum(axis=0)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.types import Batch, Spec, Transition, UserError
+from langevinrl.errors import UserError
+from langevinrl.types import Batch, Spec, Transition
 
 
 class Replay:
@@ -76,7 +77,10 @@ class Replay:
     def restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         self.size, self.position = facts["size"], facts["position"]
         for name, ring in self.rings.items():
-            ring[:, : self.size] = arrays[name]
+            rows = ring[:, : self.size]
+            if name not in arrays or arrays[name].shape != rows.shape:
+                raise UserError(f"checkpoint's replay does not fit this run: {name} differs")
+            rows[...] = arrays[name]
         for generator, state in zip(self.generators, facts["generators"], strict=True):
             generator.bit_generator.state = state
 

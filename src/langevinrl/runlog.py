@@ -27,11 +27,12 @@ class RunLog:
         self.paths = {name: folder / name for name in (METRICS, EVALUATIONS)}
         for name, path in self.paths.items():
             path.touch()
+            kept = min((positions or {}).get(name, 0), path.stat().st_size)
             with path.open("r+b") as file:
-                file.truncate((positions or {}).get(name, 0))
+                file.truncate(kept)  # never beyond its end: that would pad with zero bytes
         self.files = {name: path.open("a", newline="") for name, path in self.paths.items()}
         self.table = csv.DictWriter(self.files[EVALUATIONS], EVALUATION_FIELDS)
-        if not positions:
+        if self.paths[EVALUATIONS].stat().st_size == 0:
             self.table.writeheader()
 
     def metrics(self, rows: Sequence[dict[str, Any]]) -> None:
@@ -60,8 +61,8 @@ class ProgressLine:
     def __init__(self, label: str, total: int, start: int, quiet: bool = False) -> None:
         self.console = Console(quiet=quiet)
         self.live = self.console.is_terminal
-        self.label, self.total, self.start = label, total, start
-        self.began = time.monotonic()
+        self.label, self.total = label, total
+        self.start: tuple[int, float] | None = None  # iteration and time the rate counts from
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -76,26 +77,30 @@ class ProgressLine:
         self.progress.start()
 
     def rate(self, iteration: int) -> float:
-        return (iteration - self.start) / max(time.monotonic() - self.began, 1e-9)
+        """Iterations per second; 0 until it can be told."""
+        if self.start is None:
+            return 0.0
+        first, began = self.start
+        return (iteration - first) / max(time.monotonic() - began, 1e-9)
 
     def warmup(self, done: int, total: int) -> None:
         self.progress.update(self.task, last=f"warm-up {done}/{total}")
 
     def advance(self, iteration: int) -> None:
-        if iteration == self.start + 1:  # the clock leaves out warm-up and compilation
-            self.start, self.began = iteration, time.monotonic()
-        self.progress.update(
-            self.task, completed=iteration, rate=f"{self.rate(iteration):.1f} it/s"
-        )
+        if self.start is None:  # so the clock leaves out warm-up and compilation
+            self.start = iteration, time.monotonic()
+        rate = self.rate(iteration)
+        shown = f"{rate:.1f} it/s" if rate else ""
+        self.progress.update(self.task, completed=iteration, rate=shown)
 
     def evaluation(self, iteration: int, mean: float, spread: float) -> None:
         self.progress.update(self.task, last=f"return {mean:.1f} ± {spread:.1f}")
         if not self.live:
             rate = self.rate(iteration)
-            left = (self.total - iteration) / rate if rate else 0.0
+            left = (self.total - iteration) / rate / 60 if rate else 0.0
+            pace = f"  {rate:.1f} it/s  {left:.1f} min left" if rate else ""
             self.console.print(
-                f"{self.label}  {iteration}/{self.total}  {rate:.1f} it/s  "
-                f"{left / 60:.1f} min left  return {mean:.1f} ± {spread:.1f}",
+                f"{self.label}  {iteration}/{self.total}{pace}  return {mean:.1f} ± {spread:.1f}",
                 soft_wrap=True,
                 highlight=False,
             )

@@ -21,9 +21,10 @@ from langevinrl.agents import Agent
 from langevinrl.config import RunConfig
 from langevinrl.envs.gym import EnvFactory, Lanes
 from langevinrl.envs.snapshot import Snapshot
+from langevinrl.errors import UserError
 from langevinrl.evaluate import Evaluator
 from langevinrl.replay import Replay
-from langevinrl.types import Array, Batch, Key, PyTree, Update, UserError
+from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 PURPOSES = {"init": 0, "act": 1, "update": 2, "warmup": 3}
 
@@ -127,16 +128,22 @@ class Compiled:
 class Run:
     """One run in progress: the loop, and all that a checkpoint must hold."""
 
-    def __init__(self, config: RunConfig, env: EnvFactory | None = None) -> None:
-        self.config, self.env = config, env or config.env
+    def __init__(self, config: RunConfig, lanes: Lanes, agent: Agent) -> None:
+        self.config, self.lanes, self.agent = config, lanes, agent
         seeds = config.seed_list
-        self.lanes = Lanes(self.env, seeds, config.num_envs, config.action_bound, config.async_envs)
-        self.agent = config.make_agent(self.lanes.spec)
-        self.replay = Replay(self.lanes.spec, config.capacity, seeds, self.agent.columns)
-        self.compiled = Compiled(self.agent, seeds, config.num_envs, config.updates_per_iteration)
+        self.replay = Replay(lanes.spec, config.capacity, seeds, agent.columns)
+        self.compiled = Compiled(agent, seeds, config.num_envs, config.updates_per_iteration)
         self.step = 0  # vector steps taken, warm-up included
         self.wall_seconds = 0.0
         self.state = self.compiled.init()
+
+    @classmethod
+    def of(cls, config: RunConfig, env: str | EnvFactory) -> Run:
+        """The run a configuration describes."""
+        lanes = Lanes(
+            env, config.seed_list, config.num_envs, config.action_bound, config.async_envs
+        )
+        return cls(config, lanes, config.make_agent(lanes.spec))
 
     @property
     def iteration(self) -> int:
@@ -207,12 +214,12 @@ def run(config: RunConfig, *, env: EnvFactory | None = None, quiet: bool = False
             f"{folder} already holds a run: continue it with `langevinrl resume {folder}`, "
             "or choose another --out"
         )
-    job = Run(config, env)
+    job = Run.of(config, env or config.env)
     folder.mkdir(parents=True, exist_ok=True)
     config.write(folder / "config.json")
     (folder / "versions.json").write_text(json.dumps(runlog.versions(), indent=2) + "\n")
     job.lanes.reset()
-    return _finish(job, folder, runlog.RunLog(folder), quiet)
+    return _finish(job, env or config.env, folder, runlog.RunLog(folder), quiet)
 
 
 def resume(
@@ -231,12 +238,13 @@ def resume(
         raise UserError(
             f"{folder} is at iteration {saved.facts['iteration']}, past --iterations {iterations}"
         )
-    job = Run(config, env)
+    job = Run.of(config, env or config.env)
     exact = job.restore(saved)
     config.write(folder / "config.json")
     if not exact and not quiet:
         print("These environments cannot give their state: episodes restart with derived seeds.")
-    return _finish(job, folder, runlog.RunLog(folder, saved.facts["logs"]), quiet)
+    log = runlog.RunLog(folder, saved.facts["logs"])
+    return _finish(job, env or config.env, folder, log, quiet)
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -245,7 +253,7 @@ def read_config(folder: Path) -> RunConfig:
     return RunConfig.read(folder / "config.json")
 
 
-def _finish(job: Run, folder: Path, log: runlog.RunLog, quiet: bool) -> Path:
+def _finish(job: Run, env: str | EnvFactory, folder: Path, log: runlog.RunLog, quiet: bool) -> Path:
     """Loop to the end, or to a signal, and leave a checkpoint either way."""
     config, total = job.config, job.config.iterations or 0
     progress = runlog.ProgressLine(f"{config.agent} {config.env}", total, job.iteration, quiet)
@@ -255,11 +263,11 @@ def _finish(job: Run, folder: Path, log: runlog.RunLog, quiet: bool) -> Path:
             f"{folder}  seeds {config.seed_list}  replay {gigabytes:.2f} GB when full",
             highlight=False,
         )
-    evaluator = Evaluator(job.agent, job.env, config.seed_list, config.eval_episodes)
+    evaluator = Evaluator(job.agent, env, config.seed_list, config.eval_episodes)
     began = time.monotonic() - job.wall_seconds
 
     def record(moment: Moment) -> None:
-        log.metrics(_metric_rows(config, moment))
+        log.metrics(metric_rows(config, moment))
         progress.advance(moment.iteration)
 
     def evaluate(moment: Moment) -> None:
@@ -312,7 +320,7 @@ def _finish(job: Run, folder: Path, log: runlog.RunLog, quiet: bool) -> Path:
     return folder
 
 
-def _metric_rows(config: RunConfig, moment: Moment) -> list[dict[str, Any]]:
+def metric_rows(config: RunConfig, moment: Moment) -> list[dict[str, Any]]:
     """One row per seed; stops the run, its checkpoint untouched, if a number is not finite."""
     values = {name: np.asarray(value) for name, value in moment.metrics.items()}
     for name, value in values.items():

@@ -53,7 +53,3 @@ class Transition(NamedTuple):
     reward: np.ndarray  # (S, E)
     bootstrap: np.ndarray  # (S, E)
     next_obs: np.ndarray  # (S, E, O)  the true last observation where an episode ended
-
-
-class UserError(Exception):
-    """Something the user can put right: what was wrong, what was expected, what is near."""

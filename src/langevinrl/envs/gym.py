@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
+import signal
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -13,9 +15,18 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from langevinrl.envs.snapshot import Snapshot, Snapshots
-from langevinrl.types import Spec, Transition, UserError
+from langevinrl.errors import UserError
+from langevinrl.types import Spec, Transition
 
 EnvFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
+
+
+def name_of(env: str | EnvFactory) -> str:
+    """What to call an environment: `module:function` if it is not already a name."""
+    if isinstance(env, str):
+        return env
+    kind = env if hasattr(env, "__qualname__") else type(env)  # a partial, say, has no name itself
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def resolve(env: str) -> EnvFactory:
@@ -29,7 +40,7 @@ def resolve(env: str) -> EnvFactory:
                 f"environment {env!r}: cannot import {module_name!r} ({error})"
             ) from error
         factory: EnvFactory | None = getattr(module, name, None)
-        if factory is not None:
+        if callable(factory):
             return factory
     if name not in gym.registry:
         near = difflib.get_close_matches(name, gym.registry, n=3)
@@ -52,14 +63,10 @@ def build(factory: EnvFactory, name: str) -> Snapshots:
     """One environment, checked and made ready: flat observations, a bounded box of actions."""
     try:
         env = factory()
-    except (ImportError, gym.error.DependencyNotInstalled) as error:
-        advice = "pip install 'langevinrl[mujoco]'"
-        if name.startswith("Pusher-v4"):
-            advice = (
-                "Pusher-v4 needs mujoco below 3: pip install 'langevinrl[paper]' on Python 3.11, "
-                "or use Pusher-v5"
-            )
-        raise UserError(f"cannot build {name!r}: {error}\n{advice}") from error
+    except (ImportError, gym.error.Error) as error:
+        raise UserError(f"cannot build {name!r}: {error}{_advice(name, error)}") from error
+    if not isinstance(env, gym.Env):
+        raise UserError(f"{name!r} made {env!r}; expected a Gymnasium environment")
     box = env.action_space
     if not isinstance(box, gym.spaces.Box) or not np.all(np.isfinite([box.low, box.high])):
         raise UserError(f"{name!r} has action space {box}; expected a Box with finite bounds")
@@ -71,6 +78,19 @@ def build(factory: EnvFactory, name: str) -> Snapshots:
     if len(box.shape) != 1:
         raise UserError(f"{name!r} has actions of shape {box.shape}; expected one axis")
     return Snapshots(env)
+
+
+def _advice(name: str, error: Exception) -> str:
+    """What to install, where that is what is wrong."""
+    if "Pusher-v4" in name:
+        return (
+            "\nPusher-v4 needs mujoco below 3: pip install 'langevinrl[paper]' on Python 3.11, "
+            "or use Pusher-v5"
+        )
+    missing = isinstance(error, ModuleNotFoundError | gym.error.DependencyNotInstalled)
+    if missing and any(package in str(error).lower() for package in ("mujoco", "imageio")):
+        return "\npip install 'langevinrl[mujoco]'"
+    return ""
 
 
 class Lanes:
@@ -90,10 +110,21 @@ class Lanes:
         asynchronous: bool = False,
     ) -> None:
         factory = resolve(env) if isinstance(env, str) else env
-        name = env if isinstance(env, str) else getattr(env, "__qualname__", repr(env))
-        kind = AsyncVectorEnv if asynchronous else SyncVectorEnv
-        makers = [lambda: build(factory, name)] * (len(seeds) * num_envs)
-        self.vector: SyncVectorEnv | AsyncVectorEnv = kind(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        name = name_of(env)
+        owner, num_lanes = os.getpid(), len(seeds) * num_envs
+
+        def make() -> Snapshots:
+            if os.getpid() != owner:
+                # Ctrl-C reaches the whole group; it is for the loop, which saves before it stops.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            return build(factory, name)
+
+        mode = AutoresetMode.SAME_STEP
+        self.vector: SyncVectorEnv | AsyncVectorEnv
+        if asynchronous:  # spawned: a fork of a process in which JAX has threads may hang
+            self.vector = AsyncVectorEnv([make] * num_lanes, context="spawn", autoreset_mode=mode)
+        else:
+            self.vector = SyncVectorEnv([make] * num_lanes, autoreset_mode=mode)
         self.shape = (len(seeds), num_envs)
         self.seeds = [lane_seed(seed, lane) for seed in seeds for lane in range(num_envs)]
         box = self.vector.single_action_space

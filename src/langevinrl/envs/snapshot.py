@@ -8,41 +8,56 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+# Wrappers with no memory from step to step, but for the time limit's, which is kept.
+FORGETFUL = (
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.PassiveEnvChecker,
+    gym.wrappers.TimeLimit,
+    gym.wrappers.TransformAction,
+    gym.wrappers.TransformObservation,
+    gym.wrappers.TransformReward,
+)
+
 
 class Snapshot(NamedTuple):
     arrays: dict[str, np.ndarray]
-    facts: dict[str, Any]  # what JSON can hold: the generator, the clock, the time-limit counter
+    facts: dict[str, Any]  # what JSON can hold: the generator, the time-limit counters
 
 
 class Snapshots(gym.Wrapper[Any, Any, Any, Any]):
     """Gives any environment a `snapshot` to read and set; None if its state cannot be had.
 
-    MuJoCo and classic control work as they are.  An environment of your own joins in by offering
-    `state_dict() -> dict[str, array]` and `load_state_dict(dict)`.
+    Gymnasium's MuJoCo and classic control work as they are.  An environment or wrapper of your own
+    joins in by offering `state_dict() -> dict[str, array]` and `load_state_dict(dict)`; it then
+    answers for all that it wraps, but for the generator and time limits.
     """
 
     @property
     def snapshot(self) -> Snapshot | None:
-        arrays = _read(self.unwrapped)
+        arrays = _read(_keeper(self.env))
         if arrays is None:
             return None
-        limit = _time_limit(self)
-        facts: dict[str, Any] = {"generator": _plain(self.unwrapped.np_random.bit_generator.state)}
-        if limit is not None:
-            facts["elapsed"] = limit._elapsed_steps
-        return Snapshot(arrays, facts)
+        generator = _plain(self.unwrapped.np_random.bit_generator.state)
+        elapsed = [limit._elapsed_steps for limit in _time_limits(self)]
+        return Snapshot(arrays, {"generator": generator, "elapsed": elapsed})
 
     @snapshot.setter
     def snapshot(self, saved: Snapshot) -> None:
-        _write(self.unwrapped, saved.arrays)
+        _write(_keeper(self.env), saved.arrays)
         self.unwrapped.np_random.bit_generator.state = saved.facts["generator"]
-        limit = _time_limit(self)
-        if limit is not None:
-            limit._elapsed_steps = saved.facts["elapsed"]
+        for limit, elapsed in zip(_time_limits(self), saved.facts["elapsed"], strict=True):
+            limit._elapsed_steps = elapsed
+
+
+def _keeper(env: Any) -> Any:
+    """The layer that knows the state; None if a wrapper on the way may remember something."""
+    while isinstance(env, gym.Wrapper) and not _offers(env):
+        env = env.env if isinstance(env, FORGETFUL) else None
+    return env
 
 
 def _read(env: Any) -> dict[str, np.ndarray] | None:
-    if hasattr(env, "state_dict"):
+    if _offers(env):
         return {name: np.array(value) for name, value in env.state_dict().items()}
     if _is_mujoco(env):
         # Every array, not only qpos and qvel: rewards and observations read positions and forces
@@ -51,12 +66,12 @@ def _read(env: Any) -> dict[str, np.ndarray] | None:
             n: a.copy() for n, a in _mujoco_arrays(env)
         }
     if _is_classic(env):
-        return {"state": np.asarray(env.state, np.float64)}
+        return {"state": np.array(env.state)}
     return None
 
 
 def _write(env: Any, arrays: dict[str, np.ndarray]) -> None:
-    if hasattr(env, "load_state_dict"):
+    if _offers(env):
         env.load_state_dict(arrays)
     elif _is_mujoco(env):
         for name, target in _mujoco_arrays(env):
@@ -68,8 +83,13 @@ def _write(env: Any, arrays: dict[str, np.ndarray]) -> None:
         env.state = arrays["state"]
 
 
+def _offers(env: Any) -> bool:
+    return hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
+
+
 def _is_mujoco(env: Any) -> bool:
-    return hasattr(env, "data") and type(env.data).__name__ == "MjData"
+    # Not any that simulates with MuJoCo: others may keep a goal or a task apart from its data.
+    return type(env).__module__.startswith("gymnasium.envs.mujoco")
 
 
 def _is_classic(env: Any) -> bool:
@@ -83,12 +103,11 @@ def _mujoco_arrays(env: Any) -> Iterator[tuple[str, np.ndarray]]:
             yield name, value
 
 
-def _time_limit(env: Any) -> Any | None:
+def _time_limits(env: Any) -> Iterator[Any]:
     while isinstance(env, gym.Wrapper):
         if isinstance(env, gym.wrappers.TimeLimit):
-            return env
+            yield env
         env = env.env
-    return None
 
 
 def _plain(value: Any) -> Any:

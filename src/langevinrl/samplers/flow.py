@@ -1,4 +1,4 @@
-"""Mean flow over actions: straight paths from noise at time 0 to the action at time 1, and jumps along them."""
+"""Mean flow over actions: straight paths from noise (time 0) to action (time 1), and jumps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from langevinrl.types import Array
 
-# u(x, t, ρ): the velocity a path through x at time t has on average until ρ; times for all rows or one per row.
+# u(x, t, ρ): mean velocity from t to ρ of the path through x at t; times for all rows or per row.
 AverageVelocity: TypeAlias = Callable[[Array, Array, Array], Array]
 
 

@@ -1,0 +1,44 @@
+# Two commands: `make train` shows it learning, `make test` shows it right.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN ?= runs/first
+# Pusher-v4 needs MuJoCo 2.3.7, which has no wheels for Python 3.12 and newer.
+TASKS := $(shell $(PYTHON) -c 'import sys; print("paper" if sys.version_info < (3, 12) else "mujoco")' 2>/dev/null)
+
+.PHONY: train test test-slow lint bench clean
+
+train: $(VENV)/.run
+	$(BIN)/langevinrl train nclql --env $(TRAIN_ENV) --iterations $(TRAIN_ITERATIONS) $(TRAIN_FLAGS) --out $(RUN)
+
+test: $(VENV)/.dev lint
+	$(BIN)/pytest -n 2
+
+test-slow: $(VENV)/.dev
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.run
+	$(BIN)/langevinrl bench
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache $(RUN)
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "langevinrl needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,$(TASKS)]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,241 @@
+"""How fast an update and an action are, beside a straightforward version of the same, in one run."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from langevinrl import networks, runlog
+from langevinrl.agents import REGISTER, Agent
+from langevinrl.config import RunConfig, unknown
+from langevinrl.errors import UserError
+from langevinrl.learner import Learner
+from langevinrl.train import Compiled, Moment, Run, metric_rows
+from langevinrl.types import Array, Batch, Key, PyTree, Spec, Transition, Update
+
+SIZES = {"HalfCheetah": Spec(17, 6), "Humanoid": Spec(376, 17)}
+BATCH, ENVS = 256, 5
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Time update and act beside a straightforward version of the same update."""
+
+    agents: tyro.conf.Positional[tuple[str, ...]] = ()  # all, unless named
+    out: Path = Path("bench")  # folder for bench.json
+    repeats: int = 15  # timed calls of each, interleaved; medians are shown
+
+
+@contextmanager
+def straightforward(agent: Any) -> Iterator[None]:
+    """What a first version would do: concatenate inputs, textbook mish, every loss at every step.
+
+    The same update otherwise, and the same numbers: the agent's own lines are traced again with the
+    shared parts below them exchanged.
+    """
+    module = sys.modules[type(agent).__module__]
+    textbook = {**networks.ACTIVATIONS, "mish": lambda x: x * jnp.tanh(jax.nn.softplus(x))}
+    with (
+        mock.patch.object(networks.MLP, "apply", _concatenated),
+        mock.patch.object(networks, "ACTIVATIONS", textbook),
+        mock.patch.object(module, "when", _always, create=True),
+    ):
+        yield
+
+
+def _concatenated(mlp: networks.MLP, params: PyTree, *inputs: Array) -> Array:
+    rows = jnp.broadcast_shapes(*(x.shape[:-1] for x in inputs))
+    x = jnp.concatenate([jnp.broadcast_to(i, (*rows, i.shape[-1])) for i in inputs], axis=-1)
+    weights = [jnp.concatenate(params["inputs"]), *(la["weight"] for la in params["layers"][1:])]
+    for i, (weight, layer) in enumerate(zip(weights, params["layers"], strict=True)):
+        x = networks.ACTIVATIONS[mlp.activation](x) if i else x
+        x = x @ weight + networks.lift(layer["bias"], x.ndim)
+    return x
+
+
+def _always(due: Array, step: Callable[[Learner], Learner], learner: Learner) -> Learner:
+    return jax.tree.map(lambda new, old: jnp.where(due, new, old), step(learner), learner)
+
+
+def compile_pair(agent: Agent, batch: Batch, obs: Array) -> tuple[Any, Any, PyTree]:
+    """The compiled update and act, and a state to call them on."""
+    key = jax.random.key(0)
+    state = jax.jit(agent.init)(key)
+    update = jax.jit(agent.update, donate_argnums=0).lower(state, batch, key).compile()
+    act = jax.jit(lambda s, o, k: agent.act(s, o, k, explore=True)).lower(state, obs, key).compile()
+    return update, act, state
+
+
+def draw_batch(agent: Agent) -> Batch:
+    """A batch of the sizes training uses; its values do not matter to the clock."""
+    spec, rng = agent.spec, np.random.default_rng(0)
+
+    def normal(*shape: int) -> Array:
+        return jnp.asarray(rng.normal(size=shape), jnp.float32)
+
+    action = jnp.tanh(normal(BATCH, spec.act_dim)) * spec.act_bound
+    extra = dict.fromkeys(agent.columns, action)
+    rows = jnp.arange(BATCH, dtype=jnp.int32)
+    ones = jnp.ones(BATCH)
+    obs, next_obs = normal(BATCH, spec.obs_dim), normal(BATCH, spec.obs_dim)
+    return Batch(obs, action, normal(BATCH), ones, next_obs, rows, extra)
+
+
+class Timer:
+    """Calls of several functions, interleaved so that a noisy machine disturbs all alike."""
+
+    def __init__(self, calls: dict[str, Callable[[], Any]]) -> None:
+        self.calls = calls
+        self.seconds: dict[str, list[float]] = {name: [] for name in calls}
+
+    def run(self, repeats: int) -> dict[str, float]:
+        """Median milliseconds of each."""
+        for call in self.calls.values():
+            jax.block_until_ready(call())
+        for _ in range(repeats):
+            for name, call in self.calls.items():
+                began = time.perf_counter()
+                jax.block_until_ready(call())
+                self.seconds[name].append(time.perf_counter() - began)
+        return {name: 1e3 * float(np.median(s)) for name, s in self.seconds.items()}
+
+
+class Updating:
+    """An update called again and again on its own result, since it reuses its input's memory."""
+
+    def __init__(self, update: Any, state: PyTree, batch: Batch) -> None:
+        self.update, self.state, self.batch = update, state, batch
+
+    def __call__(self) -> PyTree:
+        self.state = self.update(self.state, self.batch, jax.random.key(1)).state
+        return self.state
+
+
+def bench_agent(name: str, spec: Spec, repeats: int) -> dict[str, float]:
+    agent: Any = REGISTER[name](spec)
+    batch = draw_batch(agent)
+    obs = batch.obs[:ENVS]
+    update, act, state = compile_pair(agent, batch, obs)
+    with straightforward(agent):
+        plain_update, plain_act, plain_state = compile_pair(agent, batch, obs)
+    key, fixed = jax.random.key(2), jax.tree.map(jnp.copy, state)
+    times = Timer(
+        {
+            "update": Updating(update, state, batch),
+            "plain update": Updating(plain_update, plain_state, batch),
+            "act": lambda: act(fixed, obs, key),
+            "plain act": lambda: plain_act(fixed, obs, key),
+            "loop": loop_overhead(spec),
+        }
+    ).run(repeats)
+    times["ratio"] = times["update"] / times["plain update"]
+    times["loop share"] = times["loop"] / (times["loop"] + times["update"] + times["act"])
+    memory = [compiled.memory_analysis() for compiled in (update, plain_update)]
+    times["peak MB"], times["plain peak MB"] = (
+        (m.temp_size_in_bytes + m.argument_size_in_bytes) / 1e6 for m in memory
+    )
+    return times
+
+
+@dataclass(frozen=True)
+class Idle:
+    """An agent that does nothing, so that what is left is the loop."""
+
+    spec: Spec
+    columns: ClassVar[dict[str, str]] = {}
+
+    def init(self, key: Key) -> PyTree:
+        return jnp.zeros(1)
+
+    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
+        return jnp.zeros((len(obs), self.spec.act_dim))
+
+    def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
+        # Every part of the batch is read, so that its way to the device is paid for.
+        return Update(state, {"sum": sum((part.sum() for part in batch[:5]), jnp.zeros(()))})
+
+
+class Still:
+    """Environments that stand still."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.obs = spec, np.zeros((1, ENVS, spec.obs_dim), np.float32)
+
+    def step(self, action: np.ndarray) -> Transition:
+        flat = np.zeros((1, ENVS), np.float32)
+        return Transition(self.obs, action, flat, flat, self.obs)
+
+
+def loop_overhead(spec: Spec) -> Callable[[], None]:
+    """One iteration of the real loop and its log with neither agent nor environment in it."""
+    config = RunConfig("none", warmup=0, iterations=1, capacity=100_000)
+    job = Run(config, Still(spec), Idle(spec))  # type: ignore[arg-type]
+    for _ in range(100):
+        job.replay.add(job.lanes.step(np.zeros((1, ENVS, spec.act_dim), np.float32)))
+
+    def iterate() -> None:
+        moment: Moment = job.advance()
+        jax.block_until_ready(moment.metrics)
+        if moment.iteration % config.log_every == 0:
+            json.dumps(metric_rows(config, moment))
+
+    return iterate
+
+
+def gemm_rate(repeats: int) -> float:
+    """Billions of multiply-adds x 2 a second on the products the networks are made of."""
+    size, length = 256, 64
+    x = jax.random.normal(jax.random.key(0), (size, size)) / size
+
+    @jax.jit
+    def chain(x: Array) -> Array:
+        return jax.lax.scan(lambda y, _: (y @ x, None), x, None, length=length)[0]
+
+    milliseconds = Timer({"gemm": lambda: chain(x)}).run(repeats)["gemm"]
+    return 2 * size**3 * length / milliseconds / 1e6
+
+
+def measure(asked: Bench) -> dict[str, Any]:
+    """Time the agents asked for, print a table, write bench.json."""
+    for name in asked.agents:
+        if name not in REGISTER:
+            raise UserError(unknown("agent", name, REGISTER))
+    console = Console()
+    rows = []
+    for name in asked.agents or REGISTER:
+        for task, spec in SIZES.items():
+            with console.status(f"{name} at {task} sizes"):
+                rows.append({"agent": name, "sizes": task} | bench_agent(name, spec, asked.repeats))
+    result = {"gemm_gflops": gemm_rate(asked.repeats), "rows": rows, "versions": runlog.versions()}
+    asked.out.mkdir(parents=True, exist_ok=True)
+    (asked.out / "bench.json").write_text(json.dumps(result, indent=2) + "\n")
+    console.print(_table(rows))
+    console.print(f"GEMM {result['gemm_gflops']:.0f} GFLOP/s.  {asked.out / 'bench.json'}")
+    return result
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(title="Median milliseconds; ratio = update / straightforward update")
+    columns = {
+        "update": ".1f", "plain update": ".1f", "ratio": ".2f", "act": ".2f", "plain act": ".2f",
+        "loop share": ".1%", "peak MB": ".0f", "plain peak MB": ".0f",
+    }  # fmt: skip
+    for column in ("agent", "sizes", *columns):
+        table.add_column(column, justify="left" if column in ("agent", "sizes") else "right")
+    for row in rows:
+        table.add_row(row["agent"], row["sizes"], *(f"{row[c]:{f}}" for c, f in columns.items()))
+    return table

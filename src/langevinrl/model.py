@@ -1,0 +1,122 @@
+"""The front door for users: learn, predict, save, load."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from langevinrl import checkpoint
+from langevinrl.agents import REGISTER
+from langevinrl.config import RunConfig, unknown
+from langevinrl.envs.gym import EnvFactory, Lanes, name_of
+from langevinrl.errors import UserError
+from langevinrl.evaluate import Episode, Evaluator, observation_seed, policy
+from langevinrl.train import read_config, resume, run
+
+
+class Model:
+    """An agent on a task.  A run folder is its memory: learning writes one, loading reads one."""
+
+    def __init__(self, agent: str, env: str | EnvFactory, **fields: Any) -> None:
+        """`fields` are any of the run's or the agent's, by the names the command line uses."""
+        self.factory = None if isinstance(env, str) else env
+        if agent not in REGISTER:
+            raise UserError(unknown("agent", agent, REGISTER))
+        hidden = ("env", "agent", "hyperparameters", "spec")
+        run_fields = [f.name for f in dataclasses.fields(RunConfig) if f.name not in hidden]
+        own_fields = [f.name for f in dataclasses.fields(REGISTER[agent]) if f.name not in hidden]
+        for name in fields:
+            if name not in run_fields + own_fields:
+                raise UserError(unknown("field", name, run_fields + own_fields))
+        asked = {name: value for name, value in fields.items() if name in run_fields}
+        own = {name: value for name, value in fields.items() if name in own_fields}
+        self.config = RunConfig(name_of(env), agent=agent, hyperparameters=own, **asked)
+        self.folder: Path | None = None
+
+    def learn(self, iterations: int | None = None, quiet: bool = False) -> Model:
+        """Train to `iterations`; a second call goes on from where the first one ended."""
+        if self.folder is None:
+            config = self.config
+            if iterations is not None:
+                config = dataclasses.replace(config, iterations=iterations)
+            self.folder = run(config, env=self.factory, quiet=quiet)
+        else:
+            resume(self.folder, iterations, env=self.factory, quiet=quiet)
+        self._read()
+        return self
+
+    def predict(self, obs: Any, seed_index: int = 0) -> np.ndarray:
+        """The evaluation action for one observation (O,) or several (B, O), in the task's box."""
+        self._need_weights()
+        rows = np.atleast_2d(np.asarray(obs, np.float32))
+        if rows.shape[1:] != (self.agent.spec.obs_dim,):
+            size = self.agent.spec.obs_dim
+            raise UserError(f"obs has shape {np.shape(obs)}; expected ({size},) or (B, {size})")
+        if not 0 <= seed_index < self.config.seeds:
+            raise UserError(f"seed_index is {seed_index}; trained seeds: {self.config.seeds}")
+        state = jax.tree.map(lambda leaf: leaf[seed_index], self.state)
+        drawn = self._policy(state, rows, observation_seed(rows))
+        action = self.centre + self.stretch * np.asarray(drawn)
+        return action[0] if np.ndim(obs) == 1 else action
+
+    def evaluate(self, episodes: int = 20, seed: int = 0) -> list[Episode]:
+        """Play whole episodes with every trained seed."""
+        self._need_weights()
+        if episodes < 1 or seed < 0:
+            raise UserError(f"cannot play {episodes} episodes from seed {seed}")
+        evaluator = Evaluator(self.agent, self._env, self.config.seed_list, episodes)
+        try:
+            return evaluator.play(self.state, seed)
+        finally:
+            evaluator.close()
+
+    def save(self, folder: str | Path) -> None:
+        """What `load` needs and no more: the configuration and the weights, without replay."""
+        self._need_weights()
+        folder = Path(folder)
+        if (folder / "config.json").exists():
+            raise UserError(f"{folder} already holds a run or a model")
+        folder.mkdir(parents=True, exist_ok=True)
+        saved = checkpoint.Saved({"state": checkpoint.name_leaves(self.state)}, self.facts)
+        checkpoint.save(folder / "checkpoints", self.facts["iteration"], saved)
+        assert self.folder is not None
+        shutil.copy(self.folder / "config.json", folder / "config.json")
+
+    @classmethod
+    def load(cls, folder: str | Path, env: EnvFactory | None = None) -> Model:
+        """A model from a run folder or from what `save` wrote."""
+        model = cls.__new__(cls)
+        model.folder, model.factory = Path(folder), env
+        model._read()
+        return model
+
+    @property
+    def _env(self) -> str | EnvFactory:
+        return self.factory or self.config.env
+
+    def _need_weights(self) -> None:
+        if self.folder is None:
+            raise UserError(
+                "this model has not learned yet: call learn() first, or Model.load(DIR)"
+            )
+
+    def _read(self) -> None:
+        assert self.folder is not None
+        self.config = read_config(self.folder)
+        lanes = Lanes(self._env, [0], 1, self.config.action_bound)
+        self.centre, self.stretch = lanes.centre, lanes.stretch
+        self.agent = agent = self.config.make_agent(lanes.spec)
+        lanes.close()
+        saved = checkpoint.load(self.folder / "checkpoints", groups=["state"])
+        keys = jax.vmap(jax.random.key)(jnp.asarray(self.config.seed_list, jnp.uint32))
+        template = jax.eval_shape(jax.vmap(agent.init), keys)
+        self.state = checkpoint.fill_leaves(template, saved.arrays["state"])
+        self.facts = saved.facts
+        self._policy = jax.jit(partial(policy, agent))

@@ -1,0 +1,155 @@
+"""QVPO: its weights, its entropy part, and where the gradient goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from langevinrl.agents.qvpo import QVPO, State, _mix
+from langevinrl.errors import UserError
+from langevinrl.losses import advantage_weight, cutoff_weight, denoising
+from langevinrl.types import Array, Batch, PyTree, Spec
+
+KEY = jax.random.key(4)
+AGENT = QVPO(Spec(3, 2, act_bound=2.0), hidden=(8, 8), num_steps=3, best_of=3, num_uniform=2)
+ROWS = jax.random.normal(KEY, (2, 6, 3))
+BATCH = Batch(ROWS[0], ROWS[0, :, :2], jnp.zeros(6), jnp.ones(6), ROWS[1], jnp.arange(6), {})
+ACTOR_KEY = jax.random.split(KEY)[1]
+
+
+def start(value: float) -> State:
+    """A state whose critics are worth about `value` everywhere."""
+    state = jax.jit(AGENT.init)(KEY)
+    params = state.critic.params
+    params["body"]["layers"][-1]["bias"] += value
+    return state._replace(critic=state.critic._replace(params=params, target_params=params))
+
+
+def loss_by_hand(params: PyTree, action: Array, weight: Array, omega: float) -> Array:
+    """Best actions and two uniform copies, as 18 plain rows."""
+    _, uniform_key, _, noise_key = jax.random.split(ACTOR_KEY, 4)
+    uniform = jax.random.uniform(uniform_key, (2, 6, 2), minval=-2.0, maxval=2.0)
+    obs = jnp.tile(BATCH.obs, (3, 1))
+    clean = jnp.concatenate([action[None], uniform])
+    weights = jnp.concatenate([weight[None], omega * jnp.stack([weight, weight])])
+
+    def predict(x: Array, t: Array) -> Array:
+        rows = AGENT.actor.network.apply(params, obs, x.reshape(18, 2), t.reshape(18))
+        return rows.reshape(3, 6, 2)
+
+    return denoising(predict, AGENT.actor.schedule, clean, weights, noise_key)
+
+
+def test_weights_by_hand() -> None:
+    q = jnp.array([[3.0, 0.5, -2.0, 1.0], [5.0, 0.2, -4.0, 1.0]])
+    np.testing.assert_allclose(cutoff_weight(q), [5.0, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(advantage_weight(q), [1.0, 0.15, 1.0, 0.0], rtol=1e-6)
+
+
+def test_weight_of_uniform_actions_falls_and_stays() -> None:
+    update = jax.jit(AGENT.update)
+    for k, omega in ((0, 0.02), (100_000, 0.01), (180_000, 0.002), (10**6, 0.002)):
+        state = start(0.0)._replace(updates=jnp.asarray(k, jnp.int32))
+        metrics = update(state, BATCH, KEY).metrics
+        np.testing.assert_allclose(metrics["policy/entropy_weight"], omega, rtol=1e-5)
+
+
+def test_policy_gradient_sees_constant_weights() -> None:
+    state = start(3.0)
+    after = jax.jit(AGENT.update)(state, BATCH, KEY)
+    critic = AGENT.regress(
+        state.critic, BATCH, AGENT.backup(state.critic, BATCH, _next_action(state))
+    ).params  # the policy is judged by critics already updated
+    draw_key = jax.random.split(ACTOR_KEY, 4)[0]
+    candidates = AGENT.actor.sample(state.actor.params, BATCH.obs, 3, draw_key)
+    q = np.asarray(AGENT.critic.apply(critic, BATCH.obs, candidates).min(axis=0))
+    action = jnp.asarray(np.asarray(candidates)[q.argmax(axis=0), np.arange(6)])
+    weight = jnp.asarray(q.max(axis=0))
+    assert float(weight.min()) > 1.0
+
+    loss, grads = jax.value_and_grad(loss_by_hand)(state.actor.params, action, weight, 0.02)
+    np.testing.assert_allclose(after.metrics["policy/denoising"], loss, rtol=1e-4)
+    first_moment = after.state.actor.opt_state[0].mu  # a tenth of the gradient after one step
+    for mu, grad in zip(jax.tree.leaves(first_moment), jax.tree.leaves(grads), strict=True):
+        np.testing.assert_allclose(mu, 0.1 * grad, atol=1e-5)
+
+
+def _next_action(state: State) -> Array:
+    key = jax.random.split(KEY)[0]
+    return AGENT.choose(state.actor.params, state.critic.params, BATCH.next_obs, key)
+
+
+def test_gradient_passes_through_the_weights_only_if_told() -> None:
+    state = start(3.0)
+    params, critic, omega = state.actor.params, state.critic.params, jnp.asarray(0.02)
+
+    def through_source(source: PyTree) -> Array:
+        return AGENT._loss(params, source, critic, BATCH.obs, omega, KEY)
+
+    through = jax.jit(jax.grad(through_source))(params)
+    assert max(float(jnp.abs(g).max()) for g in jax.tree.leaves(through)) > 1e-4
+
+    moments = [
+        jax.jit(replace(AGENT, weight_gradient=flag).update)(state, BATCH, KEY).state.actor
+        for flag in (False, True)
+    ]
+    assert float(moments[0].loss) == pytest.approx(float(moments[1].loss), rel=1e-5)
+    gap = jax.tree.map(
+        lambda a, b: float(jnp.abs(a - b).max()), *(m.opt_state[0].mu for m in moments)
+    )
+    assert max(jax.tree.leaves(gap)) > 1e-5
+
+
+def test_nothing_is_learned_from_values_below_the_cut() -> None:
+    state = start(-5.0)
+    after = jax.jit(AGENT.update)(state, BATCH, KEY).state.actor
+    for old, new in zip(
+        jax.tree.leaves(state.actor.params), jax.tree.leaves(after.params), strict=True
+    ):
+        np.testing.assert_array_equal(old, new)
+    agent = replace(AGENT, weights="advantage")
+    learned = jax.jit(agent.update)(state, BATCH, KEY).state.actor
+    assert float(learned.loss) > 0.0
+
+
+def test_advantage_needs_candidates_to_compare() -> None:
+    with pytest.raises(UserError, match="only one"):
+        replace(AGENT, weights="advantage", best_of=1)
+    with pytest.raises(UserError, match="only one"):
+        replace(AGENT, weights="advantage", policy_best_of=1)
+    assert replace(AGENT, weights="advantage", best_of=1, policy_best_of=64).best_of == 1
+
+
+def test_policy_may_learn_from_more_chains_than_it_acts_by() -> None:
+    shapes: list[Any] = []
+
+    class Watched(QVPO):
+        def value(self, params: PyTree, obs: Array, action: Array) -> Array:
+            shapes.append(action.shape)
+            return super().value(params, obs, action)
+
+    agent = Watched(AGENT.spec, hidden=(8,), num_steps=2, best_of=3, policy_best_of=5)
+    jax.eval_shape(agent.update, jax.eval_shape(agent.init, KEY), BATCH, KEY)
+    assert set(shapes) == {(3, 6, 2), (5, 6, 2)}
+
+
+def test_elements_are_shuffled_across_features_as_released() -> None:
+    obs, weight = jnp.arange(12.0).reshape(4, 3), jnp.tile(jnp.arange(4.0), (10, 1))
+    states, shuffled = _mix(obs, weight, KEY)
+    assert states.shape == (11, 4, 3) and shuffled.shape == (10, 4)
+    np.testing.assert_array_equal(states[0], obs)  # the best actions keep their own states
+    np.testing.assert_array_equal(np.sort(states[1:].ravel()), np.repeat(np.arange(12.0), 10))
+    np.testing.assert_array_equal(np.sort(shuffled.ravel()), np.repeat(np.arange(4.0), 10))
+    assert (np.asarray(states[1:]) % 3 != np.arange(3.0)).any()  # features change places
+
+
+def test_released_readings_run_together() -> None:
+    agent = replace(AGENT, weight_gradient=True, repeat_critic_step=True, shuffle="elements")
+    after = jax.jit(agent.update)(start(3.0), BATCH, KEY)
+    assert all(np.isfinite(v) for v in after.metrics.values())
+    assert all(np.isfinite(p).all() for p in jax.tree.leaves(after.state))
