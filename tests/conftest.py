@@ -1,8 +1,57 @@
-"""Settings every test runs under."""
+"""Settings every test runs under, and what several files share."""
 
 from __future__ import annotations
 
-import jax
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
 
-# (B,) on (B, 1) would broadcast to (B, B) without a word; here it is an error.
-jax.config.update("jax_numpy_rank_promotion", "raise")
+import jax
+import pytest
+
+from langevinrl.config import RunConfig
+from langevinrl.train import run
+
+# Compiling is most of a tiny run: programs seen before in this session are read from disk.
+PROGRAMS = tempfile.mkdtemp(prefix="langevinrl-tests-")
+atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+SETTINGS = {
+    # (B,) on (B, 1) would broadcast to (B, B) without a word; here it is an error.
+    "jax_numpy_rank_promotion": "raise",
+    "jax_compilation_cache_dir": PROGRAMS,
+    "jax_persistent_cache_min_compile_time_secs": 0.2,
+}
+for name, value in SETTINGS.items():
+    jax.config.update(name, value)  # type: ignore[no-untyped-call]
+
+# The smallest run that has everything: two evaluations, two checkpoints, four lines of metrics.
+TINY_RUN: dict[str, Any] = {
+    "iterations": 8,
+    "seed": 3,
+    "seeds": 2,
+    "num_envs": 2,
+    "warmup": 200,
+    "batch_size": 8,
+    "capacity": 300,
+    "eval_every": 4,
+    "eval_episodes": 3,
+    "checkpoint_every": 4,
+    "log_every": 2,
+}
+TINY_AGENT: dict[str, Any] = {"hidden": (8, 8), "num_levels": 3, "embedding_size": 4}
+
+
+@pytest.fixture(scope="session")
+def tiny_fields() -> dict[str, Any]:
+    """The fields of a tiny NC-LQL run on `toys:wide`, by the names Model and command line use."""
+    return TINY_RUN | TINY_AGENT
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with those fields; to be read, not written to."""
+    folder = tmp_path_factory.mktemp("tiny") / "run"
+    config = RunConfig("toys:wide", out=str(folder), hyperparameters=TINY_AGENT, **TINY_RUN)
+    return run(config, quiet=True)

@@ -17,6 +17,8 @@ MirrorForm: TypeAlias = Literal["coded", "intended"]
 
 def td_backup(next_q: Array, batch: Batch, gamma: float, reward_scale: float) -> Array:
     """Scaled reward plus the discounted least of the members' values (members, B), Eq. 8: (B,)."""
+    if gamma == 0.0:  # a bandit: nothing looks at the next action, so the compiler drops its draw
+        return reward_scale * batch.reward
     return reward_scale * batch.reward + gamma * batch.bootstrap * next_q.min(axis=0)
 
 

@@ -6,13 +6,17 @@ Axis letters: S seeds, E envs, B batch, N candidates, L levels, O obs, A action.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import jax
 import numpy as np
 
-Array: TypeAlias = jax.Array
-Key: TypeAlias = jax.Array
+if TYPE_CHECKING:
+    import jax
+
+    Array: TypeAlias = jax.Array
+    Key: TypeAlias = jax.Array
+else:  # only annotations name them, so that environments in processes of their own need no JAX
+    Array = Key = Any
 PyTree: TypeAlias = Any
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from langevinrl.agents.denoising import Denoising, Tempered
 from langevinrl.agents.dpmd import DPMD
 from langevinrl.agents.qvpo import QVPO
 from langevinrl.agents.sdac import SDAC
+from langevinrl.errors import UserError
 from langevinrl.learner import count_parameters, descend, enrol
 from langevinrl.losses import gaussian_entropy, td_backup
 from langevinrl.types import Array, Batch, Spec
@@ -43,6 +45,7 @@ each = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: type(agent).__
 tempered = pytest.mark.parametrize("agent", BOTH, ids=lambda agent: type(agent).__name__)
 
 
+@cache
 def apart(agent: Any) -> Any:
     """A state whose target copies differ from its weights."""
     state = jax.jit(agent.init)(jax.random.key(0))
@@ -51,6 +54,17 @@ def apart(agent: Any) -> Any:
         critic=state.critic._replace(target_params=slow.critic.params),
         actor=state.actor._replace(target_params=slow.actor.params),
     )
+
+
+@cache
+def updating(agent: Any) -> Any:
+    """The agent's update, compiled once for all tests."""
+    return jax.jit(agent.update)
+
+
+@cache
+def acting(agent: Any) -> Any:
+    return jax.jit(agent.act, static_argnames="explore")
 
 
 def same(left: Any, right: Any) -> bool:
@@ -67,7 +81,7 @@ def test_parameter_totals_on_humanoid(kind: Any) -> None:
 @each
 def test_acting_draws_from_the_slow_policy(agent: Any) -> None:
     state, obs = apart(agent), BATCH.obs
-    act = jax.jit(agent.act, static_argnames="explore")
+    act = acting(agent)
     action = act(state, obs, KEY, explore=False)
     swapped = state._replace(actor=state.actor._replace(params=state.actor.target_params))
     np.testing.assert_array_equal(action, act(swapped, obs, KEY, explore=False))
@@ -106,7 +120,7 @@ def test_backup_has_the_fast_policy_and_the_slow_critics(agent: Any) -> None:
         action = agent.choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
     next_q = agent.critic.apply(state.critic.target_params, BATCH.next_obs, action)
     backup = td_backup(next_q, BATCH, 0.99, 0.2)
-    metrics = jax.jit(agent.update)(state, BATCH, KEY).metrics
+    metrics = updating(agent)(state, BATCH, KEY).metrics
     np.testing.assert_allclose(metrics["critic/backup"], backup.mean(), rtol=1e-5)
     q = agent.critic.apply(state.critic.params, BATCH.obs, BATCH.action)
     error = np.asarray(q) - np.asarray(backup)[None]
@@ -115,7 +129,7 @@ def test_backup_has_the_fast_policy_and_the_slow_critics(agent: Any) -> None:
 
 @each
 def test_policy_and_targets_wait_and_critics_do_not(agent: Any) -> None:
-    update = jax.jit(agent.update)
+    update = updating(agent)
     first = apart(agent)
     second, metrics, _ = update(first, BATCH, KEY)
     third, later, _ = update(second, BATCH, jax.random.key(8))
@@ -155,7 +169,7 @@ def test_critic_steps_along_one_gradient(agent: Any, repeat: bool) -> None:
     else:
         agent = replace(agent, repeat_critic_step=repeat)
     state = apart(agent)
-    after = jax.jit(agent.update)(state, BATCH, KEY).state.critic
+    after = updating(agent)(state, BATCH, KEY).state.critic
     assert int(after.opt_state[0].count) == 1 + repeat
     # Adam's first step is the rate times the gradient's sign, and so is its second along it.
     change = jax.tree.map(lambda new, old: np.abs(new - old), after.params, state.critic.params)
@@ -195,7 +209,7 @@ def test_policy_rate_decays(agent: Denoising, rates: tuple[float, ...]) -> None:
 def test_exploration_noise_follows_the_temperature(agent: Any) -> None:
     state, obs = apart(agent), jnp.tile(BATCH.obs[:1], (4_000, 1))
     state = state._replace(temperature=state.temperature._replace(params=jnp.log(4.0)))
-    act = jax.jit(agent.act, static_argnames="explore")
+    act = acting(agent)
     chain_key, _ = jax.random.split(KEY)
     noise = act(state, obs, KEY, explore=True) - act(state, obs, chain_key, explore=False)
     np.testing.assert_allclose(np.asarray(noise).std(), 0.1 * 4.0, rtol=0.03)
@@ -227,6 +241,11 @@ def test_temperature_waits_its_turn(agent: Any) -> None:
     for updates, moves in ((0, True), (1, False), (249, False), (250, True), (500, True)):
         cooler = agent.cool(jnp.asarray(updates), start)
         assert (float(cooler.params) != float(start.params)) == moves
+
+
+def test_temperature_needs_noise() -> None:
+    with pytest.raises(UserError, match="noise_scale"):
+        SDAC(SPEC, noise_scale=0.0)
 
 
 def test_entropy_of_gaussian_noise() -> None:

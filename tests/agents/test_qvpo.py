@@ -19,6 +19,7 @@ KEY = jax.random.key(4)
 AGENT = QVPO(Spec(3, 2, act_bound=2.0), hidden=(8, 8), num_steps=3, best_of=3, num_uniform=2)
 ROWS = jax.random.normal(KEY, (2, 6, 3))
 BATCH = Batch(ROWS[0], ROWS[0, :, :2], jnp.zeros(6), jnp.ones(6), ROWS[1], jnp.arange(6), {})
+UPDATE = jax.jit(AGENT.update)
 ACTOR_KEY = jax.random.split(KEY)[1]
 
 
@@ -52,16 +53,15 @@ def test_weights_by_hand() -> None:
 
 
 def test_weight_of_uniform_actions_falls_and_stays() -> None:
-    update = jax.jit(AGENT.update)
     for k, omega in ((0, 0.02), (100_000, 0.01), (180_000, 0.002), (10**6, 0.002)):
         state = start(0.0)._replace(updates=jnp.asarray(k, jnp.int32))
-        metrics = update(state, BATCH, KEY).metrics
+        metrics = UPDATE(state, BATCH, KEY).metrics
         np.testing.assert_allclose(metrics["policy/entropy_weight"], omega, rtol=1e-5)
 
 
 def test_policy_gradient_sees_constant_weights() -> None:
     state = start(3.0)
-    after = jax.jit(AGENT.update)(state, BATCH, KEY)
+    after = UPDATE(state, BATCH, KEY)
     critic = AGENT.regress(
         state.critic, BATCH, AGENT.backup(state.critic, BATCH, _next_action(state))
     ).params  # the policy is judged by critics already updated
@@ -94,10 +94,8 @@ def test_gradient_passes_through_the_weights_only_if_told() -> None:
     through = jax.jit(jax.grad(through_source))(params)
     assert max(float(jnp.abs(g).max()) for g in jax.tree.leaves(through)) > 1e-4
 
-    moments = [
-        jax.jit(replace(AGENT, weight_gradient=flag).update)(state, BATCH, KEY).state.actor
-        for flag in (False, True)
-    ]
+    passing = jax.jit(replace(AGENT, weight_gradient=True).update)
+    moments = [update(state, BATCH, KEY).state.actor for update in (UPDATE, passing)]
     assert float(moments[0].loss) == pytest.approx(float(moments[1].loss), rel=1e-5)
     gap = jax.tree.map(
         lambda a, b: float(jnp.abs(a - b).max()), *(m.opt_state[0].mu for m in moments)
@@ -107,7 +105,7 @@ def test_gradient_passes_through_the_weights_only_if_told() -> None:
 
 def test_nothing_is_learned_from_values_below_the_cut() -> None:
     state = start(-5.0)
-    after = jax.jit(AGENT.update)(state, BATCH, KEY).state.actor
+    after = UPDATE(state, BATCH, KEY).state.actor
     for old, new in zip(
         jax.tree.leaves(state.actor.params), jax.tree.leaves(after.params), strict=True
     ):

@@ -22,13 +22,15 @@ SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
 # A rate large enough that "before the step" and "after the step" are far apart.
 AGENT = SAC(
     SPEC,
-    hidden=(16, 16),
+    hidden=(8,),
     critic_learning_rate=0.05,
     actor_learning_rate=0.05,
     temperature_learning_rate=0.05,
 )
 KEY = jax.random.key(7)
 # Compiled whole: operation by operation, JAX compiles each of them.
+INIT = jax.jit(SAC.init, static_argnums=0)
+FORWARD = jax.jit(MLP.apply, static_argnums=0)
 PLACE = jax.jit(TanhGaussianActor.place, static_argnums=0)
 VALUE = jax.jit(AGENT.critic.apply)
 UPDATE = jax.jit(SAC.update, static_argnums=0)
@@ -50,7 +52,7 @@ def make_batch(size: int = 8) -> Batch:
 
 def make_state(agent: SAC = AGENT) -> State:
     """A state whose target copy differs from its weights."""
-    state = jax.jit(agent.init)(jax.random.key(0))
+    state = INIT(agent, jax.random.key(0))
     apart = jax.tree.map(lambda x: np.asarray(x) + np.float32(0.1), state.critic.params)
     return state._replace(critic=state.critic._replace(target_params=apart))
 
@@ -72,7 +74,7 @@ def cumulative_normal(z: np.ndarray) -> np.ndarray:
 
 def log_prob_by_hand(agent: SAC, params: Any, obs: Array, noise: Array) -> np.ndarray:
     """Log-density of bound x tanh(u), u Gaussian, from 1 - tanh² itself in float64."""
-    out = np.asarray(jax.jit(agent.actor.network.apply)(params, obs), np.float64)
+    out = np.asarray(FORWARD(agent.actor.network, params, obs), np.float64)
     mean, log_std = np.split(out, 2, axis=-1)
     log_std, z = np.clip(log_std, -20, 0.5), np.asarray(noise, np.float64)
     slope = agent.spec.act_bound * (1 - np.tanh(mean + np.exp(log_std) * z) ** 2)
@@ -133,7 +135,7 @@ def test_deviation_is_clipped_and_saturation_stays_finite() -> None:
 
 def test_evaluation_is_the_squashed_mean() -> None:
     state, obs = make_state(), make_batch().obs
-    mean = jax.jit(AGENT.actor.network.apply)(state.actor.params, obs)[:, :2]
+    mean = FORWARD(AGENT.actor.network, state.actor.params, obs)[:, :2]
     for agent in (AGENT, replace(AGENT, best_of=4)):
         for seed in (0, 1):
             action = ACT(agent, state, obs, jax.random.key(seed), explore=False)
@@ -142,7 +144,7 @@ def test_evaluation_is_the_squashed_mean() -> None:
 
 def test_exploration_draws_from_the_gaussian() -> None:
     state, obs = make_state(), np.tile(np.float32([0.5, -1.0, 2.0]), (4_000, 1))
-    out = jax.jit(AGENT.actor.network.apply)(state.actor.params, obs)[0]
+    out = FORWARD(AGENT.actor.network, state.actor.params, obs)[0]
     action = np.asarray(ACT(AGENT, state, obs, KEY, explore=True))
     assert np.abs(action).max() <= 2.0
     raw = np.arctanh(np.clip(action / 2, -1 + 1e-7, 1 - 1e-7))
@@ -170,7 +172,7 @@ def test_parameter_count_on_humanoid() -> None:
 
 def test_temperature_starts_at_one_in_logs() -> None:
     state = make_state()
-    assert float(state.temperature.params) == 1.0
+    np.testing.assert_allclose(state.temperature.params, 1.0, rtol=1e-6)
     assert AGENT.target_entropy == -2.0
     assert replace(AGENT, target_entropy_scale=0.5).target_entropy == -1.0
 
@@ -247,7 +249,7 @@ def test_policy_finds_the_rewarded_action() -> None:
         hidden=(32,),
         critic_learning_rate=1e-2,
         actor_learning_rate=3e-3,
-        log_alpha=0.0,
+        initial_alpha=1.0,
         temperature_learning_rate=1e-2,
     )
     action = np.linspace(-2, 2, 64, dtype=np.float32)[:, None]
@@ -259,7 +261,7 @@ def test_policy_finds_the_rewarded_action() -> None:
         new, metrics, _ = agent.update(state, batch, key)
         return new, metrics
 
-    start = jax.jit(agent.init)(KEY)
+    start = INIT(agent, KEY)
     state, metrics = jax.lax.scan(learn, start, jax.random.split(KEY, 600))
     assert all(np.isfinite(value).all() for value in metrics.values())
     assert abs(float(ACT(agent, state, obs[:1], KEY, explore=False)[0, 0]) - 1.2) < 0.15

@@ -42,7 +42,7 @@ def best_noise(
             predict, schedule, clean, log_weight, KEY, num_noises=num_noises, bound=bound
         )
 
-    # The loss is sum over k of p (guess - noise)^2 / (K B A): quadratic, with slope -2 p.noise at 0.
+    # A sum over k of p (guess - noise)² / KBA: quadratic, and its slope at 0 is -2 p noise / KBA.
     slope = jax.grad(loss)(jnp.zeros_like(clean))
     return seen[0], seen[1], -slope * num_noises * clean.size / 2
 

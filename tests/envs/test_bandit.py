@@ -14,10 +14,12 @@ from langevinrl.envs.bandit import (
     WEIGHTS,
     Bandit,
     Law,
+    directions,
     make,
     near_high_modes,
     reward,
     reward_map,
+    sliced_wasserstein,
     smoothed_value,
     soft_policy,
 )
@@ -114,6 +116,31 @@ def test_samples_of_the_soft_policy_have_its_moments() -> None:
 def test_coarse_cells_gather_the_fine_ones() -> None:
     law = Law(np.arange(4.0), np.arange(16.0).reshape(4, 4))
     np.testing.assert_array_equal(law.coarse(2), [[10, 18], [42, 50]])
+
+
+def test_total_variation_is_half_the_difference_of_two_histograms() -> None:
+    law = Law(np.array([-1.5, -0.5, 0.5, 1.5]), np.full((4, 4), 1 / 16))
+    corner = np.array([[-2.0, -2.0], [-1.2, -0.1], [2.0, 2.0], [1.0, 0.5]])  # edges belong
+    assert law.total_variation(corner, cells=2) == pytest.approx(0.5)
+    assert law.total_variation(corner[:2], cells=2) == pytest.approx(0.75)
+
+
+def test_the_sliced_wasserstein_distance_of_a_shift_is_its_mean_shadow() -> None:
+    law = soft_policy(20.0)
+    draws, shift = law.sample(4_000, np.random.default_rng(2)), np.array([0.3, 0.4])
+    quantiles = law.quantiles(4_000)
+    assert sliced_wasserstein(draws, quantiles) < 0.05  # four modes: shares vary by chance
+    reference = np.sort(draws @ directions(32).T, axis=0).T
+    expected = np.abs(directions(32) @ shift).mean()  # about 0.5 x 2 / pi
+    assert sliced_wasserstein(draws + shift, reference) == pytest.approx(expected)
+    assert expected == pytest.approx(0.5 * 2 / np.pi, abs=1e-3)
+
+
+def test_the_distances_tell_the_law_from_its_neighbours() -> None:
+    laws = {w: soft_policy(w) for w in (5.0, 10.0, 20.0)}
+    draws = laws[10.0].sample(10_000, np.random.default_rng(3))
+    variation = {w: law.total_variation(draws) for w, law in laws.items()}
+    assert variation[10.0] < 0.05 < min(variation[5.0], variation[20.0]) - 0.1
 
 
 def test_near_means_within_the_radius_of_top_right_bottom_left() -> None:

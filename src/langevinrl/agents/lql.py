@@ -42,6 +42,18 @@ class LQL(Common):
     def optimiser(self) -> optax.GradientTransformation:
         return optax.adam(self.learning_rate)
 
+    @property
+    def chain(self) -> Chain:
+        plan = constant_plan(self.num_steps, self.step_size)
+        return Chain(
+            plan,
+            self.inverse_temperature,
+            self.spec.act_bound,
+            self.start,
+            self.clip,
+            self.normalise,
+        )
+
     def init(self, key: Key) -> State:
         return State(enrol(self.critic.init(key), self.optimiser))
 
@@ -67,14 +79,5 @@ class LQL(Common):
             del level  # one landscape only
             return self.critic.apply(params, obs, action)
 
-        plan = constant_plan(self.num_steps, self.step_size)
-        chain = Chain(
-            plan,
-            self.inverse_temperature,
-            self.spec.act_bound,
-            self.start,
-            self.clip,
-            self.normalise,
-        )
-        candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), chain, key)
+        candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), self.chain, key)
         return best_of(candidates, lambda action: value(action).min(axis=0))

@@ -26,10 +26,11 @@ class State(NamedTuple):
 class MFP(Common):
     """Mean-flow policy: jumps from noise to action, and imitates the best of its own candidates.
 
-    There is no public code.  Taken from published summaries of the method: the mean-flow identity, the constraint
-    on the instantaneous velocity, and best-of-N as the only improvement.  Inferred here: twin critics with
-    target copies and their minimum, the raw times as inputs, two uniform times in order, the clip to the action
-    box, candidates for imitation scored by critics already updated, and the order critics, policy, targets.
+    There is no public code.  From published summaries of the method: the mean-flow identity, the
+    constraint on the instantaneous velocity, best-of-N as the only improvement.  Inferred: twin
+    critics with target copies and their minimum, raw times as inputs, two uniform times in order,
+    the clip to the action box, the order critics, policy, targets, and that the candidates to
+    imitate are scored by critics already updated.
     """
 
     flow_steps: int = 20  # K: jumps per action; 20 is the paper's table, 1 the method as published

@@ -62,6 +62,18 @@ class NCLQL(Common):
         """Index of the cleanest level, where the critic is the ordinary Q."""
         return self.num_levels - 1
 
+    @property
+    def chain(self) -> Chain:
+        plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
+        return Chain(
+            plan,
+            self.inverse_temperature,
+            self.spec.act_bound,
+            self.start,
+            self.clip,
+            self.normalise,
+        )
+
     def init(self, key: Key) -> State:
         return State(enrol(self.critic.init(key), self.optimiser))
 
@@ -111,14 +123,5 @@ class NCLQL(Common):
         def value(action: Array, level: Array | int) -> Array:
             return self.critic.apply(params, obs, action, level)
 
-        plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
-        chain = Chain(
-            plan,
-            self.inverse_temperature,
-            self.spec.act_bound,
-            self.start,
-            self.clip,
-            self.normalise,
-        )
-        candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), chain, key)
+        candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), self.chain, key)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))

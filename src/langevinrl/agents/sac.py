@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ class SAC(Common):
     critic_learning_rate: float = 3e-4  # Adam's rate for the critics
     actor_learning_rate: float = 3e-4  # Adam's rate for the policy
     temperature_learning_rate: float = 3e-4  # Adam's rate for log α
-    log_alpha: float = 1.0  # first value of log α (released baseline code)
+    initial_alpha: float = math.e  # α at the start: log α = 1 (released baseline code)
     target_entropy_scale: float = 1.0  # H̄ = -scale x action axes (paper: -m)
     squash_correction: bool = True  # tanh counts in log π (released baseline code: it does not)
     activation: Activation = "gelu"  # after each hidden layer
@@ -69,7 +70,7 @@ class SAC(Common):
         return State(
             enrol(self.critic.init(critic_key), self.critic_optimiser),
             enrol(self.actor.init(actor_key), self.actor_optimiser),
-            enrol(jnp.asarray(self.log_alpha, jnp.float32), self.temperature_optimiser),
+            enrol(jnp.log(jnp.asarray(self.initial_alpha)), self.temperature_optimiser),
         )
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
@@ -121,6 +122,6 @@ class SAC(Common):
             action = self.actor.place(state.actor.params, obs, noise)[0]
             return self.critic.apply(state.critic.params, obs, action).min(axis=0)
 
-        # The noise is chosen, not the action: the log-probability of the chosen one follows from it.
+        # The noise is chosen, not the action: the log-probability follows from it.
         candidates = jax.random.normal(key, (self.best_of, len(obs), self.spec.act_dim))
         return self.actor.place(state.actor.params, obs, best_of(candidates, value))

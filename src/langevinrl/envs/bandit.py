@@ -20,6 +20,8 @@ CENTRES = np.array([
 ])  # fmt: skip
 WEIGHTS = np.array([2.0, 1.0] * 4)
 PEAK = 2.00298496  # the mixture's maximum, so that the best reward is 1
+TV_CELLS = 25  # squares of 0.16 along an axis: every high mode lies well inside one of them
+SHADOW_CELLS = 200  # squares whose shadows stand for the law in the sliced Wasserstein distance
 HIGH_MODES = {"top": 2, "right": 0, "bottom": 6, "left": 4}  # in the order of the paper's table
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Array)
@@ -94,6 +96,26 @@ class Law(NamedTuple):
         size = len(self.axis) // cells
         return self.mass.reshape(cells, size, cells, size).sum(axis=(1, 3))
 
+    def total_variation(self, actions: np.ndarray, cells: int = TV_CELLS) -> float:
+        """Half the summed difference to the histogram of actions (B, 2) over squares of the box."""
+        bound = self.axis[-1] + (self.axis[1] - self.axis[0]) / 2
+        edges = np.linspace(-bound, bound, cells + 1)
+        counts = np.histogram2d(*actions.T, bins=(edges, edges))[0]
+        return float(np.abs(counts / len(actions) - self.coarse(cells)).sum() / 2)
+
+    def quantiles(self, num: int, num_directions: int = 32) -> np.ndarray:
+        """`num` evenly spaced quantiles of the law's shadow along each direction, (D, num)."""
+        size = len(self.axis) // SHADOW_CELLS
+        axis = self.axis.reshape(-1, size).mean(axis=1)
+        middle, mass = Law(axis, np.empty(0)).actions, self.coarse(SHADOW_CELLS).ravel()
+        rows = []
+        for direction in directions(num_directions):
+            shadow = middle @ direction
+            order = shadow.argsort()
+            levels = (np.arange(num) + 0.5) / num
+            rows.append(shadow[order][np.searchsorted(mass[order].cumsum(), levels * mass.sum())])
+        return np.stack(rows)
+
     def sample(self, num: int, generator: np.random.Generator) -> np.ndarray:
         """Independent actions (num, 2), spread evenly within their cell."""
         size, step = len(self.axis), self.axis[1] - self.axis[0]
@@ -106,6 +128,19 @@ def reward_map(axis: np.ndarray) -> np.ndarray:
     """The reward on a square grid, [i, j] at (axis[i], axis[j]): a mode is one outer product."""
     along = np.exp(-((axis[:, None, None] - CENTRES) ** 2) / (2 * WIDTH**2))
     return (along[..., 0] * WEIGHTS / PEAK) @ along[..., 1].T
+
+
+def directions(num: int) -> np.ndarray:
+    """Unit vectors evenly spread over half a turn, (num, 2)."""
+    angle = np.pi * (np.arange(num) + 0.5) / num
+    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+
+
+def sliced_wasserstein(actions: np.ndarray, quantiles: np.ndarray) -> float:
+    """Mean over directions of the 1-Wasserstein distance between the shadows of actions (B, 2)
+    and of a law with these quantiles (D, B)."""
+    shadows = np.sort(actions @ directions(len(quantiles)).T, axis=0)
+    return float(np.abs(shadows.T - quantiles).mean())
 
 
 def soft_policy(inverse_temperature: float, bound: float = BOUND, cells: int = 800) -> Law:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import multiprocessing
 import os
 import signal
 import warnings
@@ -121,8 +122,11 @@ class Lanes:
 
         mode = AutoresetMode.SAME_STEP
         self.vector: SyncVectorEnv | AsyncVectorEnv
-        if asynchronous:  # spawned: a fork of a process in which JAX has threads may hang
-            self.vector = AsyncVectorEnv([make] * num_lanes, context="spawn", autoreset_mode=mode)
+        if asynchronous:
+            # Forked from a clean process: a fork of this one, where JAX has threads, may hang.
+            multiprocessing.set_forkserver_preload([__name__])
+            makers = [make] * num_lanes
+            self.vector = AsyncVectorEnv(makers, context="forkserver", autoreset_mode=mode)
         else:
             self.vector = SyncVectorEnv([make] * num_lanes, autoreset_mode=mode)
         self.shape = (len(seeds), num_envs)

@@ -75,8 +75,7 @@ def _write(env: Any, arrays: dict[str, np.ndarray]) -> None:
         env.load_state_dict(arrays)
     elif _is_mujoco(env):
         for name, target in _mujoco_arrays(env):
-            # Constraint scratch has the size of the moment and is rebuilt by the next step.
-            if name in arrays and target.shape == arrays[name].shape:
+            if name in arrays:
                 target[...] = arrays[name]
         env.data.time = float(arrays["time"][0])
     else:
@@ -99,7 +98,8 @@ def _is_classic(env: Any) -> bool:
 def _mujoco_arrays(env: Any) -> Iterator[tuple[str, np.ndarray]]:
     for name in dir(env.data):
         value = None if name.startswith("_") else getattr(env.data, name, None)
-        if isinstance(value, np.ndarray) and value.size:
+        # Constraint scratch (efc_) has the size of the moment and is rebuilt by the next step.
+        if isinstance(value, np.ndarray) and value.size and not name.startswith("efc_"):
             yield name, value
 
 

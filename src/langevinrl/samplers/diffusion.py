@@ -69,23 +69,54 @@ def denoise(
     *,
     bound: float = 1.0,
     start_std: float = 0.5,
+    start: Array | None = None,
+    trace: bool = False,
 ) -> Array:
     """The reverse chain: actions of `shape` (..., A), from noise of `start_std` down to step 0.
 
     `predict_noise(x, t)` takes one step index for all rows.  The last step returns the clipped
-    clean estimate.
+    clean estimate.  Begins at `start` if given; with `trace` returns every point: (T + 1, ..., A).
     """
     start_key, chain_key = jax.random.split(key)
     num_steps = len(schedule.beta)
 
-    def step(x: Array, now: tuple[Array, Key]) -> tuple[Array, None]:
+    def step(x: Array, now: tuple[Array, Key]) -> tuple[Array, Array | None]:
         t, noise_key = now
         guess = predict_clean(schedule, x, jnp.broadcast_to(t, x.shape[:-1]), predict_noise(x, t))
         clean = jnp.clip(guess, -bound, bound)
         mean = schedule.clean_weight[t] * clean + schedule.noisy_weight[t] * x
-        return mean + schedule.std[t] * jax.random.normal(noise_key, shape), None
+        x = mean + schedule.std[t] * jax.random.normal(noise_key, shape)
+        return x, x if trace else None
 
-    start = start_std * jax.random.normal(start_key, shape)
-    steps = jnp.arange(num_steps - 1, -1, -1)
-    x = jax.lax.scan(step, start, (steps, jax.random.split(chain_key, num_steps)))[0]
-    return jnp.clip(x, -bound, bound)
+    if start is None:
+        start = start_std * jax.random.normal(start_key, shape)
+    steps = (jnp.arange(num_steps - 1, -1, -1), jax.random.split(chain_key, num_steps))
+    end, passed = jax.lax.scan(step, start, steps)
+    return jnp.concatenate([start[None], passed]) if trace else jnp.clip(end, -bound, bound)
+
+
+def reverse(
+    predict_noise: Callable[[Array, Array], Array],
+    schedule: Schedule,
+    start: Array,
+    key: Key,
+    bound: float,
+    *,
+    trace: bool = False,
+) -> Array:
+    """The chain back with its forward noise: no clean estimate, every step clipped to the box.
+
+    With `trace` returns every point, the start first: (T + 1, ..., A).
+    """
+
+    def step(x: Array, now: tuple[Array, Array, Array, Key]) -> tuple[Array, Array | None]:
+        t, beta, alpha_bar, noise_key = now
+        mean = (x - beta / jnp.sqrt(1 - alpha_bar) * predict_noise(x, t)) / jnp.sqrt(1 - beta)
+        noise = jnp.sqrt(beta) * jax.random.normal(noise_key, x.shape)
+        x = jnp.clip(mean + jnp.where(t > 0, noise, 0.0), -bound, bound)
+        return x, x if trace else None
+
+    keys = jax.random.split(key, len(schedule.beta))
+    steps = (jnp.arange(len(keys)), schedule.beta, schedule.alpha_bar, keys)
+    end, passed = jax.lax.scan(step, start, steps, reverse=True)
+    return jnp.concatenate([start[None], passed[::-1]]) if trace else end

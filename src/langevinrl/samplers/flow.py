@@ -24,11 +24,15 @@ def jump(average_velocity: AverageVelocity, x: Array, t: Array, rho: Array) -> A
     return x + (rho - t) * average_velocity(x, t, rho)
 
 
-def integrate(average_velocity: AverageVelocity, start: Array, num_steps: int) -> Array:
-    """From noise to the action in `num_steps` equal jumps (K)."""
+def integrate(
+    average_velocity: AverageVelocity, start: Array, num_steps: int, *, trace: bool = False
+) -> Array:
+    """From noise to the action in `num_steps` equal jumps (K); with `trace` all K + 1 points."""
 
-    def step(x: Array, now: tuple[Array, Array]) -> tuple[Array, None]:
-        return jump(average_velocity, x, *now), None
+    def step(x: Array, now: tuple[Array, Array]) -> tuple[Array, Array | None]:
+        x = jump(average_velocity, x, *now)
+        return x, x if trace else None
 
     times = jnp.linspace(0.0, 1.0, num_steps + 1)
-    return jax.lax.scan(step, start, (times[:-1], times[1:]))[0]
+    end, passed = jax.lax.scan(step, start, (times[:-1], times[1:]))
+    return jnp.concatenate([start[None], passed]) if trace else end

@@ -44,16 +44,23 @@ def walk(
     plan: Plan,
     key: Key,
     project: Callable[[Array], Array] = lambda x: x,
+    *,
+    trace: bool = False,
 ) -> Array:
-    """Half a step along `score(x, level)` plus matched noise, for every step of the plan."""
+    """Half a step along `score(x, level)` plus matched noise, for every step of the plan.
 
-    def step(x: Array, now: tuple[Array, Array, Key]) -> tuple[Array, None]:
+    Returns its end, or with `trace` every point of it, the start first: (steps + 1, ...).
+    """
+
+    def step(x: Array, now: tuple[Array, Array, Key]) -> tuple[Array, Array | None]:
         size, level, noise_key = now
         noise = jax.random.normal(noise_key, x.shape)
-        return project(x + size / 2 * score(x, level) + jnp.sqrt(size) * noise), None
+        x = project(x + size / 2 * score(x, level) + jnp.sqrt(size) * noise)
+        return x, x if trace else None
 
     keys = jax.random.split(key, len(plan.step_size))
-    return jax.lax.scan(step, start, (*plan, keys))[0]
+    end, passed = jax.lax.scan(step, start, (*plan, keys))
+    return jnp.concatenate([start[None], passed]) if trace else end
 
 
 def unit(gradient: Array) -> Array:
@@ -73,21 +80,34 @@ class Chain(NamedTuple):
 
 
 def draw(
-    value: Callable[[Array, Array], Array], shape: tuple[int, ...], chain: Chain, key: Key
+    value: Callable[[Array, Array], Array],
+    shape: tuple[int, ...],
+    chain: Chain,
+    key: Key,
+    *,
+    start: Array | None = None,
+    trace: bool = False,
 ) -> Array:
-    """Actions (..., A) from the soft policy of `value(action, level)`, summed over members."""
+    """Actions (..., A) from the soft policy of `value(action, level)`, summed over members.
+
+    Walks from `start` if given, else from the chain's own law; with `trace`, as in `walk`.
+    """
     start_key, walk_key = jax.random.split(key)
-    if chain.start == "uniform":
-        start = jax.random.uniform(start_key, shape, minval=-chain.bound, maxval=chain.bound)
-    else:
-        start = jax.random.normal(start_key, shape)
+    if start is None:
+        start = _begin(chain, shape, start_key)
 
     def score(action: Array, level: Array) -> Array:
         gradient = jax.grad(lambda a: value(a, level).sum())(action)
         return chain.inverse_temperature * (unit(gradient) if chain.normalise else gradient)
 
     box = partial(jnp.clip, min=-chain.bound, max=chain.bound)
-    action = walk(score, start, chain.plan, walk_key, project=box if chain.clip else lambda x: x)
-    return box(
-        action
-    )  # an action leaves the chain inside its box, whether or not the walk was held there
+    project = box if chain.clip else lambda x: x
+    action = walk(score, start, chain.plan, walk_key, project, trace=trace)
+    # An action leaves the chain inside its box, whether or not the walk was held there.
+    return action if trace else box(action)
+
+
+def _begin(chain: Chain, shape: tuple[int, ...], key: Key) -> Array:
+    if chain.start == "uniform":
+        return jax.random.uniform(key, shape, minval=-chain.bound, maxval=chain.bound)
+    return jax.random.normal(key, shape)

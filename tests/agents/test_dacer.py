@@ -1,0 +1,235 @@
+"""DACER: the distributional critic by hand, the gradient through the chain, delays, entropy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from langevinrl.agents.dacer import DACER, State, distributional
+from langevinrl.learner import count_parameters
+from langevinrl.types import Array, Batch, Spec, Update
+
+SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
+# Rates large enough that "before the step" and "after the step" are far apart.
+AGENT = DACER(
+    SPEC,
+    hidden=(8, 8),
+    num_steps=3,
+    critic_learning_rate=0.05,
+    actor_learning_rate=0.05,
+    temperature_delay=3,
+    num_entropy_actions=20,
+    num_gaussians=2,
+)
+KEY = jax.random.key(7)
+BACKUP_KEY, ACTOR_KEY, _ = jax.random.split(KEY, 3)
+
+
+def make_batch(size: int = 6) -> Batch:
+    rng = np.random.default_rng(0)
+    return Batch(
+        obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
+        action=jnp.asarray(rng.uniform(-2, 2, size=(size, 2)), jnp.float32),
+        reward=jnp.asarray(rng.normal(size=size), jnp.float32),
+        bootstrap=jnp.asarray(rng.integers(0, 2, size), jnp.float32),
+        next_obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
+        row=jnp.arange(size),
+        extra={},
+    )
+
+
+def make_state(agent: DACER = AGENT) -> State:
+    """A state whose target copy differs from its weights."""
+    state = agent.init(jax.random.key(0))
+    apart = jax.tree.map(lambda x: x + 0.1, state.critic.params)
+    return state._replace(critic=state.critic._replace(target_params=apart))
+
+
+@partial(jax.jit, static_argnums=0)
+def update(agent: DACER, state: State, batch: Batch) -> Update:
+    return agent.update(state, batch, KEY)
+
+
+def gradient(opt_state: optax.OptState) -> Any:
+    """What Adam was given on its first step: a tenth of it is its first moment."""
+    return jax.tree.map(lambda mu: 10 * mu, optax.tree_utils.tree_get(opt_state, "mu"))
+
+
+def close(left: Any, right: Any) -> bool:
+    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    return all(np.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in pairs)
+
+
+def test_parameter_count_on_humanoid() -> None:
+    state = jax.eval_shape(DACER(Spec(376, 17)).init, KEY)
+    assert count_parameters(state) == 707_909
+
+
+def test_critic_loss_has_the_gradients_of_the_formula() -> None:
+    rng = np.random.default_rng(0)
+    mean, std = rng.normal(size=(2, 5)), rng.uniform(0.1, 2.0, size=(2, 5))
+    y, drawn = rng.normal(size=5), 3 * rng.normal(size=(2, 5))
+    spread = np.array([0.2, 2.0])  # so that some drawn backups are cut
+    b = spread[:, None]
+    near = mean + np.clip(drawn - mean, -3 * b, 3 * b)
+    assert (near != drawn).any() and np.isclose(near, drawn).any()
+    by_mean = -(b**2 + 0.1) * (y - mean) / (std**2 + 0.1) / 5
+    by_std = -(b**2 + 0.1) * ((mean - near) ** 2 - std**2) / (std**3 + 0.1) / 5
+    moments = (jnp.asarray(mean, jnp.float32), jnp.asarray(std, jnp.float32))
+    rest = tuple(jnp.asarray(x, jnp.float32) for x in (y, drawn, spread))
+    grads = jax.grad(distributional, argnums=(0, 1))(*moments, *rest)
+    np.testing.assert_allclose(grads[0], by_mean, rtol=1e-4)
+    np.testing.assert_allclose(grads[1], by_std, rtol=1e-4, atol=1e-6)
+    value = (by_mean * mean + by_std * std).sum()  # linear in what is differentiated
+    np.testing.assert_allclose(distributional(*moments, *rest), value, rtol=1e-4)
+
+
+def test_backups_follow_the_member_with_the_lower_mean() -> None:
+    agent = replace(AGENT, hidden=())
+    state, batch = make_state(agent), make_batch(400)
+    batch = batch._replace(bootstrap=jnp.ones(400).at[:100].set(0.0))
+    # Values that see no input: means 2 and -1, raw deviations 0 and 1.
+    params = jax.tree.map(jnp.zeros_like, state.critic.target_params)
+    params["body"]["layers"][0]["bias"] = jnp.array([[2.0, 0.0], [-1.0, 1.0]])
+    state = state._replace(critic=state.critic._replace(target_params=params))
+    y, drawn = agent._backups(state, batch, BACKUP_KEY)
+    reward, bootstrap = np.asarray(batch.reward), np.asarray(batch.bootstrap)
+    np.testing.assert_allclose(y, 0.2 * reward - 0.99 * bootstrap, rtol=1e-4, atol=1e-6)
+    z = np.asarray(jax.random.normal(jax.random.split(BACKUP_KEY)[1], (2, 400)))
+    assert np.abs(z).max() > 3
+    std = np.log1p(np.e)  # softplus(1)
+    expected = np.asarray(y) + 0.99 * bootstrap * std * np.clip(z, -3, 3)
+    np.testing.assert_allclose(drawn, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_spread_starts_at_the_batch_and_then_creeps() -> None:
+    state, batch = make_state(), make_batch()
+    new = update(AGENT, state, batch).state
+    std = AGENT.moments(state.critic.params, batch.obs, batch.action)[1].mean(axis=1)
+    np.testing.assert_allclose(new.spread, std, rtol=1e-5)
+    after = update(AGENT, new, batch).state
+    std = AGENT.moments(new.critic.params, batch.obs, batch.action)[1].mean(axis=1)
+    np.testing.assert_allclose(after.spread, 0.995 * new.spread + 0.005 * std, rtol=1e-5)
+
+
+def test_critics_descend_with_the_refreshed_spread() -> None:
+    state, batch = make_state(), make_batch()
+    new = update(AGENT, state, batch).state
+    y, drawn = AGENT._backups(state, batch, BACKUP_KEY)
+
+    def loss(params: Any, spread: Array) -> Array:
+        moments = AGENT.moments(params, batch.obs, batch.action)
+        return distributional(*moments, y, drawn, spread)
+
+    taken = gradient(new.critic.opt_state)
+    assert close(taken, jax.grad(loss)(state.critic.params, new.spread))
+    assert not close(taken, jax.grad(loss)(state.critic.params, state.spread))
+
+
+def test_policy_climbs_the_old_critics_through_the_whole_chain() -> None:
+    state, batch = make_state(), make_batch()
+    taken = gradient(update(AGENT, state, batch).state.actor.opt_state)
+    chain_key, noise_key = jax.random.split(ACTOR_KEY)
+
+    @jax.jit
+    def loss(params: Any) -> Array:
+        action = AGENT.actor.sample(params, batch.obs, 1, chain_key)
+        noise = 0.15 * 3.0 * jax.random.normal(noise_key, action.shape)
+        action = jnp.clip(action + noise, -2, 2)[0]
+        return -AGENT.critic.apply(state.critic.params, batch.obs, action)[..., 0].min(0).mean()
+
+    # Differences of the loss itself: they see every step of the chain, whatever is differentiated.
+    leaves, tree = jax.tree.flatten(state.actor.params)
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    along = tree.unflatten(
+        [jax.random.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
+    )
+
+    def shifted(size: float) -> Array:
+        return loss(jax.tree.map(lambda p, d: p + size * d, state.actor.params, along))
+
+    slope = sum(
+        (g * d).sum() for g, d in zip(jax.tree.leaves(taken), jax.tree.leaves(along), strict=True)
+    )
+    assert abs(slope) > 1e-3
+    np.testing.assert_allclose((shifted(1e-3) - shifted(-1e-3)) / 2e-3, slope, rtol=0.03)
+
+
+def test_policy_and_target_critics_move_every_second_update() -> None:
+    batch, states = make_batch(), [make_state()]
+    for _ in range(4):
+        states.append(update(AGENT, states[-1], batch).state)
+    for k, (old, new) in enumerate(pairwise(states)):
+        due = k % 2 == 0
+        assert close(new.actor.params, old.actor.params) != due
+        still = old.critic.target_params
+        moved = optax.incremental_update(new.critic.params, still, 0.005)
+        assert close(new.critic.target_params, moved if due else still)
+        assert not close(new.critic.params, old.critic.params)
+
+
+def test_temperature_moves_only_when_due_and_towards_the_target() -> None:
+    batch = make_batch()
+    for scale, direction in ((0.9, -1.0), (-4.0, 1.0)):  # entropy above, and below its target
+        agent = replace(AGENT, target_entropy_scale=scale)
+        states = [make_state(agent)]
+        for _ in range(4):
+            states.append(update(agent, states[-1], batch).state)
+        log_alpha = np.array([state.temperature.params for state in states])
+        # Adam's first step is as long as its rate, and so is the second where signs agree.
+        steps = 0.03 * direction * np.array([1.0, 0.0, 0.0, 1.0])
+        np.testing.assert_allclose(np.diff(log_alpha), steps, atol=3e-3)
+        assert states[1].entropy == states[2].entropy == states[3].entropy != states[4].entropy
+
+
+def test_entropy_is_that_of_the_actions_as_explored() -> None:
+    # A chain that starts at zero under no network stays there; the noise on top is all there is.
+    agent = replace(
+        AGENT, num_steps=1, start_std=0.0, num_entropy_actions=400, num_gaussians=1, hidden=()
+    )
+    state, batch = make_state(agent), make_batch()
+    blank = jax.tree.map(jnp.zeros_like, state.actor.params)
+    state = state._replace(actor=state.actor._replace(params=blank))
+    new, metrics, _ = update(agent, state, batch)
+    expected = np.log(2 * np.pi * np.e * (0.15 * 3.0) ** 2)  # two axes
+    np.testing.assert_allclose(new.entropy, expected, atol=0.1)
+    assert metrics["policy/entropy"] == new.entropy
+    loss = np.log(3.0) * (float(new.entropy) + 0.9 * 2)
+    np.testing.assert_allclose(new.temperature.loss, loss, rtol=1e-4)
+
+
+def test_exploring_adds_clipped_noise_to_the_chain() -> None:
+    state, obs = make_state(), make_batch().obs
+    chain_key, noise_key = jax.random.split(KEY)
+    chain = np.asarray(AGENT.actor.sample(state.actor.params, obs, 1, chain_key)[0])
+    np.testing.assert_allclose(AGENT.act(state, obs, KEY, explore=False), chain, atol=1e-6)
+    noise = 0.15 * 3.0 * np.asarray(jax.random.normal(noise_key, chain.shape))
+    explored = AGENT.act(state, obs, KEY, explore=True)
+    np.testing.assert_allclose(explored, np.clip(chain + noise, -2, 2), atol=1e-5)
+
+
+def test_of_several_chains_the_higher_mean_is_chosen() -> None:
+    agent = replace(AGENT, best_of=5)
+    state, obs = make_state(agent), make_batch().obs
+    candidates = agent.actor.sample(state.actor.params, obs, 5, jax.random.split(KEY)[0])
+    mean = agent.critic.apply(state.critic.params, obs, candidates)[..., 0].min(axis=0)
+    chosen = agent.act(state, obs, KEY, explore=False)
+    best = agent.critic.apply(state.critic.params, obs, chosen)[..., 0].min(axis=0)
+    np.testing.assert_allclose(best, mean.max(axis=0), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("agent", [AGENT, replace(AGENT, schedule="vp", start_std=1.0)])
+def test_fifty_updates_stay_finite(agent: DACER) -> None:
+    state, batch = make_state(agent), make_batch()
+    for _ in range(50):
+        state, metrics, rewrite = update(agent, state, batch)
+        assert rewrite is None and all(np.isfinite(metric) for metric in metrics.values())
+    assert np.abs(agent.act(state, batch.obs, KEY, explore=True)).max() <= SPEC.act_bound

@@ -1,0 +1,130 @@
+"""A restored environment goes on byte for byte, through ends of episodes and time limits."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+import numpy as np
+import pytest
+import toys
+from gymnasium.envs.mujoco.hopper_v5 import HopperEnv
+
+from langevinrl.envs.gym import EnvFactory, Lanes
+from langevinrl.envs.snapshot import Snapshot
+from langevinrl.types import Transition
+
+NINE = (
+    "HalfCheetah Walker2d Humanoid Hopper Ant Swimmer Pusher Reacher InvertedDoublePendulum".split()
+)
+FALLING = ["Walker2d", "Humanoid", "Hopper", "InvertedDoublePendulum"]  # at random, soon
+TIMED = ["Pusher", "Reacher"]  # within these few steps
+new_mujoco = pytest.mark.skipif(mujoco.__version__ >= "3", reason="Pusher-v4 needs mujoco below 3")
+TASKS = [pytest.param(f"{task}-v4", marks=new_mujoco if task == "Pusher" else ()) for task in NINE]
+
+
+def through_json(snapshots: list[Snapshot | None]) -> list[Snapshot | None]:
+    """Facts as a checkpoint would hand them back."""
+    return [s and Snapshot(s.arrays, json.loads(json.dumps(s.facts))) for s in snapshots]
+
+
+def play(lanes: Lanes, actions: np.ndarray) -> list[Transition]:
+    return [lanes.step(action) for action in actions]
+
+
+def assert_goes_on(env: str | EnvFactory, before: int, after: int) -> np.ndarray:
+    """Play, save, restore into fresh environments, compare; returns where episodes were cut."""
+    lanes = Lanes(env, [0], 2)
+    draw = np.random.default_rng(0)
+    shape = (before + after, 1, 2, lanes.spec.act_dim)
+    actions = draw.uniform(-1, 1, shape).astype(np.float32)
+    lanes.reset()
+    play(lanes, actions[:before])
+    saved, obs = through_json(lanes.snapshot()), lanes.obs.copy()
+    unbroken, ends = [], []
+    for action in actions[before:]:
+        unbroken.append(lanes.step(action))
+        ends.append(lanes.ended.copy())
+    fresh = Lanes(env, [123], 2)
+    assert fresh.restore(saved, obs, restart=5)
+    for left, right in zip(unbroken, play(fresh, actions[before:]), strict=True):
+        for name, ours, theirs in zip(left._fields, left, right, strict=True):
+            assert ours.tobytes() == theirs.tobytes(), name
+    np.testing.assert_array_equal(lanes.obs, fresh.obs)
+    lanes.close()
+    fresh.close()
+    return np.array(ends)
+
+
+@pytest.mark.parametrize("env", TASKS)
+def test_the_papers_tasks_go_on_byte_for_byte(env: str) -> None:
+    ends = assert_goes_on(env, before=23, after=120)
+    if env.split("-")[0] in FALLING + TIMED:
+        assert ends.any()
+
+
+@pytest.mark.parametrize("env", ["HalfCheetah-v4", "Ant-v4", "Swimmer-v4"])
+def test_the_time_limit_is_remembered(env: str) -> None:
+    short = partial(gym.make, env, max_episode_steps=30)
+    with pytest.warns(DeprecationWarning, match="out of date"):
+        ends = assert_goes_on(short, before=23, after=40)
+    np.testing.assert_array_equal(np.flatnonzero(ends[:, 0, 0]), [6, 36])
+
+
+@pytest.mark.parametrize("env", ["Pendulum-v1", "MountainCarContinuous-v0", "Hopper-v5"])
+def test_so_do_others_of_gymnasium(env: str) -> None:
+    assert_goes_on(env, before=30, after=200)
+
+
+def test_so_does_an_environment_with_a_state_of_its_own() -> None:
+    assert assert_goes_on(toys.ending, before=3, after=14).any()
+    assert assert_goes_on(toys.timed, before=3, after=14).any()
+
+
+def test_one_time_limit_within_another() -> None:
+    ends = assert_goes_on(lambda: gym.wrappers.TimeLimit(toys.timed(), 50), before=3, after=10)
+    assert ends[3].all()  # the inner one, after seven steps
+
+
+class Errand(HopperEnv):
+    """Simulates with MuJoCo, but what it is after is not in MuJoCo's data."""
+
+    goal = 0.0
+
+
+@pytest.mark.parametrize("env", [toys.unsaved, lambda: toys.Memory(toys.timed()), Errand])
+def test_one_whose_state_cannot_be_had_in_full_says_none(env: EnvFactory) -> None:
+    lanes = Lanes(env, [0], 2)
+    lanes.reset()
+    assert lanes.snapshot() == [None, None]
+
+
+def test_a_wrapper_that_remembers_can_join_in() -> None:
+    class Saved(toys.Memory):
+        def state_dict(self) -> dict[str, np.ndarray]:
+            inner: Any = self.unwrapped
+            return inner.state_dict() | {"total": np.array(self.total)}
+
+        def load_state_dict(self, arrays: dict[str, np.ndarray]) -> None:
+            inner: Any = self.unwrapped
+            inner.load_state_dict(arrays)
+            self.total = float(arrays["total"])
+
+    assert_goes_on(lambda: Saved(toys.timed()), before=3, after=14)
+
+
+def test_if_one_lane_cannot_follow_all_start_again_with_seeds_from_the_step() -> None:
+    lanes = Lanes(toys.unsaved, [0], 2)
+    first = lanes.reset().copy()
+    old = np.full_like(first, 9.0)
+    assert not lanes.restore(lanes.snapshot(), old, restart=40)
+    restarted = lanes.obs.copy()
+    assert (restarted[..., 0] != first[..., 0]).all() and (restarted[..., 1] == 0).all()
+    again = Lanes(toys.unsaved, [0], 2)
+    again.restore([None, None], old, restart=40)
+    np.testing.assert_array_equal(again.obs, restarted)  # the same start every time
+    again.restore([None, None], old, restart=41)
+    assert (again.obs[..., 0] != restarted[..., 0]).all()

@@ -1,0 +1,183 @@
+"""A checkpoint is whole or not there; what is damaged or foreign is refused in plain words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from langevinrl import checkpoint
+from langevinrl.checkpoint import Saved, fill_leaves, load, name_leaves, save
+from langevinrl.errors import UserError
+from langevinrl.learner import Learner, enrol
+
+
+def saved(value: float) -> Saved:
+    arrays = {"a": np.full((2, 3), value, np.float32), "count": np.array(7, np.int32)}
+    return Saved({"state": arrays, "envs": {"0/qpos": np.arange(3.0)}}, {"iteration": value})
+
+
+def crash(*args: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    path = save(tmp_path / "checkpoints", 12, saved(1.5))
+    assert path.name == "000000012"
+    found = load(tmp_path / "checkpoints")
+    assert found.facts == {"iteration": 1.5}
+    assert found.arrays.keys() == {"state", "envs"}
+    for group, arrays in saved(1.5).arrays.items():
+        for name, array in arrays.items():
+            copy = found.arrays[group][name]
+            assert (copy.shape, copy.dtype) == (array.shape, array.dtype)
+            np.testing.assert_array_equal(copy, array)
+
+
+def test_only_some_groups_are_read_if_asked(tmp_path: Path) -> None:
+    save(tmp_path, 1, saved(1.0))
+    assert load(tmp_path, groups=["envs"]).arrays.keys() == {"envs"}
+    with pytest.raises(UserError, match="lacks replay"):
+        load(tmp_path, groups=["state", "replay"])
+
+
+def test_only_the_newest_is_kept(tmp_path: Path) -> None:
+    for iteration in (5, 50, 1_000_000):
+        save(tmp_path, iteration, saved(float(iteration)))
+        assert [path.name for path in tmp_path.iterdir()] == [f"{iteration:09d}"]
+    assert load(tmp_path).facts == {"iteration": 1e6}
+
+
+def test_a_crash_while_writing_leaves_the_old_one_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, 1, saved(1.0))
+    real = checkpoint.save_file
+
+    def half(arrays: dict[str, np.ndarray], path: Path) -> None:
+        real(arrays, path)
+        if path.stem == "envs":  # the second of two
+            path.write_bytes(path.read_bytes()[:20])
+            crash()
+
+    monkeypatch.setattr(checkpoint, "save_file", half)
+    for iteration in (1, 2):  # over itself, and beside it
+        with pytest.raises(KeyboardInterrupt):
+            save(tmp_path, iteration, saved(2.0))
+        assert load(tmp_path).facts == {"iteration": 1.0}
+        assert load(tmp_path).arrays["state"]["a"][0, 0] == 1.0
+    assert list(tmp_path.glob(".*"))  # a partial one is left behind, and ignored
+    monkeypatch.undo()
+    save(tmp_path, 3, saved(3.0))
+    assert [path.name for path in tmp_path.iterdir()] == ["000000003"]
+
+
+@pytest.mark.parametrize("fatal", [0, 1])
+def test_a_crash_between_the_renames_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: int
+) -> None:
+    """Saved again at the same iteration, as after a signal: there is always one to load."""
+    save(tmp_path, 4, saved(1.0))
+    real, calls = Path.rename, []
+
+    def rename(path: Path, target: Path) -> Path:
+        calls.append(path)
+        if len(calls) > fatal:
+            crash()
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path, 4, saved(2.0))
+    monkeypatch.undo()
+    assert load(tmp_path).facts == {"iteration": 1.0}
+    save(tmp_path, 4, saved(3.0))
+    assert load(tmp_path).facts == {"iteration": 3.0}
+    assert [path.name for path in tmp_path.iterdir()] == ["000000004"]
+
+
+def test_a_full_one_wins_over_the_spare_of_its_iteration(tmp_path: Path) -> None:
+    save(tmp_path, 4, saved(1.0)).rename(tmp_path / "000000004.old")
+    folder = save(tmp_path / "elsewhere", 4, saved(2.0))
+    folder.rename(tmp_path / "000000004")
+    assert load(tmp_path).facts == {"iteration": 2.0}
+
+
+def test_none_yet(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(UserError, match="no checkpoint"):
+            load(folder)
+    (tmp_path / ".000000009.partial").mkdir()
+    with pytest.raises(UserError, match="no checkpoint"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["state.safetensors", "envs.safetensors", "facts.json"])
+@pytest.mark.parametrize("harm", ["cut", "garbled", "empty"])
+def test_a_damaged_file_is_said_to_be(tmp_path: Path, file: str, harm: str) -> None:
+    path = save(tmp_path, 1, saved(1.0)) / file
+    whole = path.read_bytes()
+    path.write_bytes({"cut": whole[:-3], "garbled": b"\xff" * len(whole), "empty": b""}[harm])
+    with pytest.raises(UserError, match="damaged"):
+        load(tmp_path)
+
+
+def test_a_missing_file_is_damage_too(tmp_path: Path) -> None:
+    path = save(tmp_path, 1, saved(1.0))
+    (path / "state.safetensors").unlink()
+    with pytest.raises(UserError, match="lacks state"):
+        load(tmp_path, groups=["state"])
+    (path / "facts.json").unlink()
+    with pytest.raises(UserError, match="damaged"):
+        load(tmp_path)
+
+
+def test_nothing_is_pickled(tiny_run: Path) -> None:
+    """A run's checkpoint is JSON and safetensors, whose header is JSON as well."""
+    (folder,) = (tiny_run / "checkpoints").iterdir()
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["envs.safetensors", "facts.json", "replay.safetensors", "state.safetensors"]
+    json.loads((folder / "facts.json").read_text())
+    for path in folder.glob("*.safetensors"):
+        content = path.read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + size])
+        ends = [entry["data_offsets"][1] for entry in header.values()]
+        assert 8 + size + max(ends) == len(content)  # all of it is header and numbers
+
+
+def learner() -> Learner:
+    return enrol({"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}, optax.adam(1e-3))
+
+
+def test_a_pytree_goes_out_and_comes_back(tmp_path: Path) -> None:
+    state = learner()
+    save(tmp_path, 1, Saved({"state": name_leaves(state)}, {}))
+    back = fill_leaves(learner(), load(tmp_path).arrays["state"])
+    assert jax.tree.structure(back) == jax.tree.structure(state)
+    for ours, theirs in zip(jax.tree.leaves(state), jax.tree.leaves(back), strict=True):
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)  # scalars stay scalars
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_names_are_copies_on_the_host() -> None:
+    arrays = name_leaves({"w": jnp.ones(2)})
+    arrays["['w']"][0] = 5.0  # would fail on a view of a device buffer
+    assert arrays["['w']"].tolist() == [5.0, 1.0]
+
+
+def test_weights_of_another_size_or_agent_are_refused() -> None:
+    arrays = name_leaves(learner())
+    other = enrol({"w": jnp.ones((4, 2)), "b": jnp.zeros(2)}, optax.adam(1e-3))
+    with pytest.raises(UserError, match=r"\['w'\] is float32\(3, 2\); expected float32\(4, 2\)"):
+        fill_leaves(other, arrays)
+    with pytest.raises(UserError, match=r"lacks .*\['v'\].*another agent or version"):
+        fill_leaves(enrol({"v": jnp.ones(1)}, optax.adam(1e-3)), arrays)
+    with pytest.raises(UserError, match=r"float32\(2,\); expected int32\(2,\)"):
+        fill_leaves({"b": jnp.zeros(2, jnp.int32)}, {"['b']": np.zeros(2, np.float32)})

@@ -1,0 +1,186 @@
+"""The loop: seeds, resuming to the byte, stopping, several updates a step."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import probes
+import pytest
+
+from langevinrl import checkpoint, train
+from langevinrl.config import RunConfig
+from langevinrl.errors import UserError
+from langevinrl.train import Run
+
+SMALL = {"hidden": (8, 8), "num_levels": 3, "embedding_size": 4}
+
+
+def config(env: str, out: Path | None = None, **changes: Any) -> RunConfig:
+    fields: dict[str, Any] = {
+        "iterations": 40, "warmup": 100, "batch_size": 16, "num_envs": 3, "capacity": 250,
+        "eval_every": 10, "eval_episodes": 2, "checkpoint_every": 20, "log_every": 10,
+    }  # fmt: skip
+    return RunConfig(env, out=str(out), hyperparameters=SMALL, **(fields | changes))
+
+
+def read_logs(folder: Path) -> tuple[list[dict[str, str]], str]:
+    """Both logs without the clock."""
+    with (folder / "evaluations.csv").open() as file:
+        rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
+    return rows, (folder / "metrics.jsonl").read_text()
+
+
+def assert_same_end(one: Path, other: Path) -> None:
+    """Byte-equal arrays, equal facts but for the clock, equal logs."""
+    paths = [next((folder / "checkpoints").iterdir()) for folder in (one, other)]
+    for group in ("state", "replay", "envs"):
+        a, b = ((path / f"{group}.safetensors").read_bytes() for path in paths)
+        assert a == b, group
+    facts = [json.loads((path / checkpoint.FACTS).read_text()) for path in paths]
+    for table in facts:
+        del table["wall_seconds"], table["logs"]
+    assert facts[0] == facts[1]
+    assert read_logs(one) == read_logs(other)
+
+
+@pytest.mark.parametrize("env", ["Hopper-v4", "Reacher-v4"])
+def test_a_stopped_and_resumed_run_equals_an_unbroken_one_to_the_byte(
+    env: str, tmp_path: Path
+) -> None:
+    whole = train.run(config(env, tmp_path / "whole", seeds=2), quiet=True)
+    part = train.run(config(env, tmp_path / "part", seeds=2, iterations=20), quiet=True)
+    train.resume(part, 40, quiet=True)
+    assert_same_end(whole, part)
+
+
+def test_a_signal_stops_between_iterations_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train.run(config("Pendulum-v1", tmp_path / "whole", eval_every=40), quiet=True)
+    cut = tmp_path / "cut"
+    advance_once = Run.advance
+
+    def interrupted(job: Run) -> train.Moment:
+        if job.iteration == 12:
+            os.kill(os.getpid(), signal.SIGTERM)  # as a cluster does when time is up
+        return advance_once(job)
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        train.run(config("Pendulum-v1", cut, eval_every=40), quiet=True)
+    monkeypatch.undo()
+    assert stop.value.code == 130
+    assert checkpoint.load(cut / "checkpoints").facts["iteration"] == 13
+    train.resume(cut, quiet=True)
+    assert_same_end(whole, cut)
+
+
+def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:
+    """Logs written past the last checkpoint are cut back, then written again alike."""
+    whole = train.run(config("Hopper-v4", tmp_path / "whole"), quiet=True)
+    killed = train.run(config("Hopper-v4", tmp_path / "killed", iterations=20), quiet=True)
+    with (killed / "metrics.jsonl").open("a") as file:
+        file.write('{"iterations": 30, "seed')
+    with (killed / "evaluations.csv").open("a") as file:
+        file.write("nclql,Hopper-v4,0,30,90,0,12.")
+    train.resume(killed, 40, quiet=True)
+    assert_same_end(whole, killed)
+
+
+def advance(seed: int, seeds: int, iterations: int) -> Run:
+    job = Run.of(config("Hopper-v4", seed=seed, seeds=seeds).resolved(), "Hopper-v4")
+    job.lanes.reset()
+    while job.iteration < iterations:
+        job.advance()
+    job.lanes.close()
+    return job
+
+
+def test_a_seed_alone_equals_the_same_seed_among_others() -> None:
+    alone, among = advance(2, 1, 6), advance(0, 3, 6)
+    for name, ring in alone.replay.rings.items():
+        np.testing.assert_allclose(ring[0], among.replay.rings[name][2], atol=1e-5, err_msg=name)
+    mine = jax.tree.map(lambda leaf: leaf[2], among.state)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a[0], b, rtol=1e-4, atol=1e-6),
+                 alone.state, mine)  # fmt: skip
+    others = jax.tree.map(lambda leaf: leaf[1], among.state)
+    weights = [jax.tree.leaves(state.critic.params)[0] for state in (mine, others)]
+    assert not np.allclose(*weights)
+
+
+def test_mapped_seeds_equal_seeds_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an accelerator does (vmap) against what a CPU does (a loop)."""
+    looped = advance(0, 2, 4)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    mapped = advance(0, 2, 4)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5),
+                 looped.state, mapped.state)  # fmt: skip
+
+
+def test_several_updates_a_step_and_uniform_behaviour() -> None:
+    plan = config("probe", updates_per_iteration=3, random_actions=True).resolved()
+    job = Run.of(plan, probes.ActionReward)
+    job.lanes.reset()
+    while job.iteration < 4:
+        moment = job.advance()
+    assert int(job.state.critic.opt_state[0].count[0]) == 2 * 3 * 4
+    assert train.metric_rows(plan, moment)[0]["updates"] == 12
+    actions = job.replay.rings["action"][0, : job.replay.size, 0]
+    assert abs(float(actions.mean())) < 0.15
+    assert float(actions.std()) == pytest.approx(1 / np.sqrt(3), abs=0.07)
+
+
+def test_warm_up_is_random_is_not_counted_and_learns_nothing() -> None:
+    job = Run.of(config("Hopper-v4").resolved(), "Hopper-v4")
+    job.lanes.reset()
+    before = jax.tree.map(np.array, job.state)
+    for _ in range(34):  # 100 transitions of 3 environments
+        assert job.advance().iteration == 0
+    jax.tree.map(np.testing.assert_array_equal, before, job.state)
+    assert job.advance().iteration == 1
+    assert job.replay.size == 35 * 3
+
+
+def test_environments_that_cannot_be_saved_restart_and_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = train.run(config("probe", tmp_path / "run", iterations=20),
+                       env=probes.ActionReward, quiet=True)  # fmt: skip
+    train.resume(folder, 40, env=probes.ActionReward)
+    assert "episodes restart" in capsys.readouterr().out
+    assert read_logs(folder)[0][-1]["iterations"] == "40"
+
+
+def test_a_number_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(
+    tmp_path: Path,
+) -> None:
+    class Broken(probes.Probe):
+        steps = 0
+
+        def step(self, action: Any) -> Any:
+            Broken.steps += 1
+            reward = np.inf if Broken.steps > 3 * (34 + 25) else 1.0
+            return self.seen(), reward, True, False, {}
+
+    plan = config("probe", tmp_path / "run", eval_every=40, batch_size=64, log_every=1)
+    with pytest.raises(UserError, match="became"):
+        train.run(plan, env=Broken, quiet=True)
+    assert checkpoint.load(tmp_path / "run" / "checkpoints").facts["iteration"] == 20
+
+
+def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
+    plan = config("probe", tmp_path / "run", iterations=1)
+    train.run(plan, env=probes.Ending, quiet=True)
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    with pytest.raises(UserError, match="resume"):
+        train.run(plan, env=probes.Ending, quiet=True)
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+    with pytest.raises(UserError, match=r"config\.json"):
+        train.resume(tmp_path)

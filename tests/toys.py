@@ -1,0 +1,105 @@
+"""Small environments whose every number can be told in advance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+class Clock(gym.Env[np.ndarray, np.ndarray]):
+    """Observes (a start drawn at reset, steps since); ends after `length` steps, pays 1 + action.
+
+    Each step also draws a number, so that its generator must be put back with the rest.
+    """
+
+    def __init__(self, length: int | None = None, bound: float = 1.0) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+        self.action_space = gym.spaces.Box(-bound, bound, (1,), np.float32)
+        self.length, self.start, self.steps = length, 0.0, 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.start, self.steps = float(self.np_random.uniform()), 0
+        return self.observe(), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        ended = self.length is not None and self.steps >= self.length
+        return self.observe(), 1.0 + float(action[0]), ended, False, {}
+
+    def observe(self) -> np.ndarray:
+        return np.array([self.start, self.steps, self.np_random.uniform()], np.float32)
+
+
+class SavedClock(Clock):
+    """A clock that can be put back."""
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        return {"start": np.array(self.start), "steps": np.array(self.steps)}
+
+    def load_state_dict(self, arrays: dict[str, np.ndarray]) -> None:
+        self.start, self.steps = float(arrays["start"]), int(arrays["steps"])
+
+
+class Echo(gym.Env[Any, np.ndarray]):
+    """Observes the action it was sent, in whatever box and observation space it is given."""
+
+    def __init__(
+        self, box: gym.Space[Any], observation_space: gym.Space[Any] | None = None
+    ) -> None:
+        self.action_space = box
+        self.observation_space = observation_space or box
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        same = self.observation_space == self.action_space
+        obs = action if same else self.observation_space.sample()
+        return obs, float(np.sum(action)), False, False, {}
+
+
+class Memory(gym.Wrapper[Any, Any, Any, Any]):
+    """A wrapper that remembers: it adds the sum of all rewards so far to each."""
+
+    total = 0.0
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self.total += float(reward)
+        return obs, self.total, terminated, truncated, info
+
+
+def ending() -> gym.Env[Any, Any]:
+    """Truly ends after five steps."""
+    return SavedClock(length=5)
+
+
+def timed() -> gym.Env[Any, Any]:
+    """Never ends, but is cut off after seven steps."""
+    return gym.wrappers.TimeLimit(SavedClock(), 7)
+
+
+def unsaved() -> gym.Env[Any, Any]:
+    """Ends after five steps, and its state cannot be had."""
+    return Clock(length=5)
+
+
+def wide() -> gym.Env[Any, Any]:
+    """Acts in [-2, 2]; cut off after seven steps."""
+    return gym.wrappers.TimeLimit(SavedClock(bound=2.0), 7)
+
+
+def not_an_environment() -> int:
+    return 3
+
+
+gym.register("toys/Timed-v0", entry_point="toys:timed")
