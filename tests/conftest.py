@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,6 +14,10 @@ import pytest
 
 from langevinrl.config import RunConfig
 from langevinrl.train import run
+
+# Tests compile much and run little: code made in a third of the time is fast enough.  JAX reads
+# this when it first computes.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # Compiling is most of a tiny run: programs seen before in this session are read from disk.
 PROGRAMS = tempfile.mkdtemp(prefix="langevinrl-tests-")

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from safetensors.numpy import save_file
 
 from langevinrl import checkpoint
 from langevinrl.checkpoint import Saved, fill_leaves, load, name_leaves, save
@@ -58,10 +59,9 @@ def test_a_crash_while_writing_leaves_the_old_one_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(tmp_path, 1, saved(1.0))
-    real = checkpoint.save_file
 
     def half(arrays: dict[str, np.ndarray], path: Path) -> None:
-        real(arrays, path)
+        save_file(arrays, path)
         if path.stem == "envs":  # the second of two
             path.write_bytes(path.read_bytes()[:20])
             crash()
@@ -160,7 +160,7 @@ def test_a_pytree_goes_out_and_comes_back(tmp_path: Path) -> None:
     state = learner()
     save(tmp_path, 1, Saved({"state": name_leaves(state)}, {}))
     back = fill_leaves(learner(), load(tmp_path).arrays["state"])
-    assert jax.tree.structure(back) == jax.tree.structure(state)
+    assert isinstance(back, Learner)
     for ours, theirs in zip(jax.tree.leaves(state), jax.tree.leaves(back), strict=True):
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)  # scalars stay scalars
         np.testing.assert_array_equal(ours, theirs)

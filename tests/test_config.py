@@ -42,9 +42,8 @@ def test_a_resolved_run_survives_json(tmp_path: Path, name: str) -> None:
     back = RunConfig.read(tmp_path / "config.json")
     assert back == config
     assert back.resolved() == config
-    assert (
-        back.make_agent(Spec(3, 2)) == config.make_agent(Spec(3, 2)) == REGISTER[name](Spec(3, 2))
-    )
+    default: object = REGISTER[name](Spec(3, 2))
+    assert back.make_agent(Spec(3, 2)) == config.make_agent(Spec(3, 2)) == default
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 

@@ -18,9 +18,16 @@ ROWS = 8
 
 
 def make(name: str) -> Any:
-    """Small, but with each method's own chain in full form."""
+    """Small, but with every part of the method at work."""
     fields = {f.name for f in REGISTER[name].__dataclass_fields__.values()}
-    small = {"best_of": 3, "num_entropy_samples": 12, "num_reverse": 6, "ascent_steps": 3}
+    small = {
+        "best_of": 3,
+        "num_steps": 5,
+        "flow_steps": 3,
+        "num_noises": 6,
+        "num_entropy_actions": 12,
+        "num_ascent_steps": 3,
+    }
     return REGISTER[name](SPEC, hidden=(16, 16), **{k: v for k, v in small.items() if k in fields})
 
 

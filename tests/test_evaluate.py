@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import jax
@@ -90,13 +91,14 @@ def test_the_same_observation_draws_the_same_action_and_others_another() -> None
 def test_a_batch_of_one_is_a_row_of_a_batch() -> None:
     """For a real chain up to rounding: matrix products of other sizes round otherwise."""
     agent = NCLQL(Spec(3, 2), hidden=(8, 8), num_levels=3, embedding_size=4)
-    state = agent.init(jax.random.key(0))
-    act = jax.jit(lambda obs, seed: policy(agent, state, obs, seed))
-    actions = np.asarray(act(OBS, observation_seed(OBS)))
+    state = jax.jit(agent.init)(jax.random.key(0))
+    act = jax.jit(partial(policy, agent))
+    actions = np.asarray(act(state, OBS, observation_seed(OBS)))
     assert actions.shape == (6, 2) and abs(actions).max() <= 1
     for row in (0, 5):
         one = OBS[row : row + 1]
-        np.testing.assert_allclose(act(one, observation_seed(one))[0], actions[row], atol=1e-5)
+        alone = act(state, one, observation_seed(one))[0]
+        np.testing.assert_allclose(alone, actions[row], atol=1e-5)
 
 
 def test_actions_are_clipped_to_the_agents_box() -> None:

@@ -23,9 +23,61 @@ DEFAULTS = {
         "best_of": 1, "start": "uniform", "clip": True, "normalise": True, "anchor": "mean",
         "optimisation": "two_steps", "smooth_clean_level": False, "embedding_size": 16,
     },
+    "sac": {
+        "activation": "gelu", "critic_learning_rate": 3e-4, "actor_learning_rate": 3e-4,
+        "temperature_learning_rate": 3e-4, "target_entropy_scale": 1.0, "best_of": 1,
+        "squash_correction": True,
+    },
+    "qsm": {
+        "activation": "relu", "num_steps": 20, "critic_learning_rate": 3e-4,
+        "actor_learning_rate": 3e-4, "final_actor_learning_rate": 3e-5, "best_of": 32,
+        "sampler": "langevin",
+    },
+    "dipo": {
+        "activation": "mish", "num_steps": 100, "num_ascent_steps": 30, "ascent_rate": 0.03,
+        "ascent_max_norm": 0.16, "max_norm": 2.0, "critic_learning_rate": 3e-4,
+        "actor_learning_rate": 3e-4, "best_of": 1, "schedule": "linear", "schedule_scale": 0.3,
+        "start_std": 0.5, "backup_policy": "target", "actor_delay": 2,
+    },
+    "qvpo": {
+        "activation": "mish", "num_steps": 20, "critic_learning_rate": 3e-4,
+        "actor_learning_rate": 3e-4, "final_actor_learning_rate": 5e-5, "best_of": 32,
+        "schedule": "linear", "schedule_scale": 0.3, "start_std": 0.5, "weights": "cutoff",
+        "weight_gradient": False, "repeat_critic_step": False, "shuffle": "none",
+        "entropy_weight": 0.02, "final_entropy_weight": 0.002, "num_uniform": 10, "delay": 2,
+    },
+    "dacer": {
+        "activation": "mish", "num_steps": 20, "critic_learning_rate": 3e-4,
+        "actor_learning_rate": 3e-4, "final_actor_learning_rate": 3e-5, "best_of": 1,
+        "temperature_learning_rate": 3e-2, "temperature_delay": 10_000, "num_gaussians": 3,
+        "num_entropy_actions": 200, "target_entropy_scale": 0.9, "noise_scale": 0.15,
+        "initial_alpha": 3.0, "schedule": "linear", "schedule_scale": 0.3, "delay": 2,
+    },
+    "mfp": {
+        "activation": "gelu", "flow_steps": 20, "critic_learning_rate": 1e-4,
+        "actor_learning_rate": 1e-4, "best_of": 32, "imitate": "best", "constraint_weight": 1.0,
+    },
+    "sdac": {
+        "activation": "mish", "num_steps": 20, "critic_learning_rate": 3e-4,
+        "actor_learning_rate": 3e-4, "final_actor_learning_rate": 3e-5, "best_of": 32,
+        "temperature_learning_rate": 7e-3, "temperature_delay": 250, "noise_scale": 0.1,
+        "target_entropy_scale": 0.9, "initial_alpha": 5.0, "num_noises": 64, "schedule": "linear",
+        "schedule_scale": 0.8, "start_std": 0.5, "clip_noise": False, "delay": 2,
+    },
+    "dpmd": {
+        "activation": "mish", "num_steps": 20, "critic_learning_rate": 3e-4,
+        "actor_learning_rate": 3e-4, "final_actor_learning_rate": 3e-5, "best_of": 32,
+        "temperature_learning_rate": 7e-3, "temperature_delay": 250, "noise_scale": 0.1,
+        "target_entropy_scale": 0.9, "initial_alpha": 5.0, "schedule": "linear",
+        "schedule_scale": 0.8, "start_std": 0.5, "clip_noise": False, "delay": 2,
+        "weighting": "coded", "repeat_critic_step": True,
+    },
 }  # fmt: skip
 
-PARAMETERS = {"lql": 465_410, "nclql": 475_746}
+PARAMETERS = {
+    "nclql": 475_746, "lql": 465_410, "sac": 702_244, "qsm": 702_227, "dipo": 710_419,
+    "qvpo": 707_395, "dacer": 707_909, "mfp": 702_739, "sdac": 707_395, "dpmd": 707_395,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -41,6 +93,10 @@ def test_parameter_counts_on_humanoid(name: str) -> None:
     agent = REGISTER[name](HUMANOID)
     state = jax.eval_shape(agent.init, jax.random.key(0))  # type: ignore[attr-defined]
     assert count_parameters(state) == PARAMETERS[name]
+
+
+def test_every_agent_has_its_row() -> None:
+    assert set(DEFAULTS) == set(PARAMETERS) == set(REGISTER)
 
 
 def test_the_protocol_is_the_papers() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +95,9 @@ def test_versions_without_git_or_a_package(monkeypatch: pytest.MonkeyPatch, tmp_
     assert runlog._git() == {"commit": None, "dirty": None}
 
     def absent(package: str) -> str:
-        raise runlog.metadata.PackageNotFoundError(package)
+        raise metadata.PackageNotFoundError(package)
 
-    monkeypatch.setattr(runlog.metadata, "version", absent)
+    monkeypatch.setattr(metadata, "version", absent)
     assert runlog.versions()["mujoco"] == "not installed"
 
 
@@ -103,7 +105,7 @@ def test_away_from_a_terminal_there_is_a_line_per_evaluation(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(runlog.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     line = ProgressLine("lql Hopper-v4", total=1000, start=0)
     now[0] = 60.0  # warm-up and compilation
     line.evaluation(50, 1.0, 0.5)

@@ -269,13 +269,15 @@ def draw_comparison(study: Study) -> Any:
                      color="white", alpha=0.35, width=0.004, headwidth=4)  # fmt: skip
         panel.scatter(*start[keep].T, s=5, c=START, lw=0, alpha=0.8, zorder=3)
         panel.scatter(*end[keep].T, s=9, c=END, ec="#3a2600", lw=0.3, zorder=4)
-        line = study.line(name)
-        panel.set_title(f"{study.labels[name]}\n"
-                        f"reward {float(line['reward_mean']):.2f} ± {float(line['reward_std']):.2f},"
-                        f" near {float(line['sum']):.3f}")  # fmt: skip
+        panel.set_title(f"{study.labels[name]}\n{_score(study.line(name))}")
     for panel in axes.flat[len(study.data) :]:
         panel.set_axis_off()
     return figure
+
+
+def _score(line: Row) -> str:
+    mean, std, near = (float(line[name]) for name in ("reward_mean", "reward_std", "sum"))
+    return f"reward {mean:.2f} ± {std:.2f}, near {near:.3f}"
 
 
 def draw_steps(study: Study) -> Any:

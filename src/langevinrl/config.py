@@ -95,7 +95,7 @@ class RunConfig:
         if self.capacity < self.warmup:
             raise UserError(f"--capacity {self.capacity} is less than --warmup {self.warmup}")
         every = max(1, iterations // EVALUATIONS) if self.eval_every is None else self.eval_every
-        name = re.sub(r"[^\w.-]+", "-", self.env)
+        name = re.sub(r"[^\w.-]+", "-", self.env).strip("-")
         return dataclasses.replace(
             self,
             iterations=iterations,

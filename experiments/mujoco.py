@@ -1,0 +1,77 @@
+"""First learning curves: the runs under results/mujoco, and the figure drawn from them.
+
+python experiments/mujoco.py train    # about five hours on two cores, one run after the other
+python experiments/mujoco.py draw     # results/mujoco/curves.png from what is there
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from langevinrl.report import draw_curve, pyplot, read_curves
+
+HERE = Path(__file__).parent.parent / "results" / "mujoco"
+
+# Agent, task, iterations, seeds.
+RUNS = [
+    ("nclql", "InvertedDoublePendulum-v4", 15_000, 2),
+    ("lql", "InvertedDoublePendulum-v4", 15_000, 2),
+    ("nclql", "HalfCheetah-v4", 20_000, 1),
+    ("nclql", "Hopper-v4", 20_000, 1),
+    ("nclql", "Reacher-v4", 10_000, 1),
+]
+
+# The authors' released NC-LQL at its defaults, one seed: mean return of ten episodes.
+RELEASED = {
+    "InvertedDoublePendulum-v4": {
+        1_000: 113, 2_000: 194, 4_000: 401, 6_000: 446, 8_000: 671, 9_000: 1538, 10_000: 1546,
+    },
+    "HalfCheetah-v4": {
+        1_500: -512, 3_000: -445, 6_000: -377, 9_000: -187, 10_500: 158, 12_000: 792,
+        13_500: 980, 15_000: 787,
+    },
+}  # fmt: skip
+
+
+def train() -> None:
+    from langevinrl.config import RunConfig
+    from langevinrl.train import run
+
+    for agent, env, iterations, seeds in RUNS:
+        run(
+            RunConfig(
+                env,
+                agent=agent,
+                iterations=iterations,
+                seeds=seeds,
+                out=str(HERE / f"{agent}-{env}"),
+                eval_every=1_000 if iterations > 10_000 else 500,
+                eval_episodes=10,
+            )
+        )
+
+
+def draw() -> None:
+    plt = pyplot()
+    tasks = list(dict.fromkeys(env for _, env, _, _ in RUNS))
+    figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
+    for axis, task in zip(axes.flat, tasks, strict=True):
+        folders = [HERE / f"{agent}-{env}" for agent, env, _, _ in RUNS if env == task]
+        for curve in read_curves(folder for folder in folders if folder.exists()):
+            seeds = len(curve.returns)
+            name = {"nclql": "NC-LQL", "lql": "LQL"}[curve.agent]
+            draw_curve(axis, curve, label=f"{name}, {seeds} seed{'s' * (seeds > 1)}")
+        if task in RELEASED:
+            points = RELEASED[task]
+            axis.plot(list(points), list(points.values()), "k--o", markersize=3.5, linewidth=1,
+                      label="released NC-LQL code, 1 seed")  # fmt: skip
+        axis.set_title(task, fontsize=11)
+        axis.set(xlabel="iterations", ylabel="return", xlim=(0, None))
+        axis.legend(frameon=False, fontsize=9)
+    figure.savefig(HERE / "curves.png", dpi=150)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    {"train": train, "draw": draw}[sys.argv[1]]()
