@@ -82,6 +82,36 @@ def test_a_signal_stops_between_iterations_and_loses_nothing(
     assert_same_end(whole, cut)
 
 
+def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = {"eval_every": 6, "iterations": 6}
+    whole = train.run(config("Pendulum-v1", tmp_path / "whole", **plan), quiet=True)
+    stopped, killed = tmp_path / "stopped", tmp_path / "killed"
+    advance_once = Run.advance
+
+    def ended(by: Exception | None) -> Any:
+        def advance(job: Run) -> train.Moment:
+            if job.step == 20:
+                if by:
+                    raise by
+                os.kill(os.getpid(), signal.SIGINT)
+            return advance_once(job)
+
+        return advance
+
+    monkeypatch.setattr(Run, "advance", ended(None))
+    with pytest.raises(SystemExit):
+        train.run(config("Pendulum-v1", stopped, **plan), quiet=True)
+    monkeypatch.setattr(Run, "advance", ended(MemoryError()))
+    with pytest.raises(MemoryError):
+        train.run(config("Pendulum-v1", killed, **plan), quiet=True)
+    monkeypatch.undo()
+    for folder in (stopped, killed):
+        train.resume(folder, quiet=True)
+        assert_same_end(whole, folder)
+
+
 def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:
     """Logs written past the last checkpoint are cut back, then written again alike."""
     whole = train.run(config("Hopper-v4", tmp_path / "whole"), quiet=True)

@@ -105,11 +105,11 @@ class Timer:
     def run(self, repeats: int) -> dict[str, float]:
         """Median milliseconds of each."""
         for call in self.calls.values():
-            jax.block_until_ready(call())
+            jax.block_until_ready(call())  # type: ignore[no-untyped-call]
         for _ in range(repeats):
             for name, call in self.calls.items():
                 began = time.perf_counter()
-                jax.block_until_ready(call())
+                jax.block_until_ready(call())  # type: ignore[no-untyped-call]
                 self.seconds[name].append(time.perf_counter() - began)
         return {name: 1e3 * float(np.median(s)) for name, s in self.seconds.items()}
 
@@ -189,7 +189,7 @@ def loop_overhead(spec: Spec) -> Callable[[], None]:
 
     def iterate() -> None:
         moment: Moment = job.advance()
-        jax.block_until_ready(moment.metrics)
+        jax.block_until_ready(moment.metrics)  # type: ignore[no-untyped-call]
         if moment.iteration % config.log_every == 0:
             json.dumps(metric_rows(config, moment))
 

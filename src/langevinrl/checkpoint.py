@@ -55,9 +55,18 @@ def save(folder: Path, iteration: int, saved: Saved) -> Path:
     return final
 
 
+def exists(folder: Path) -> bool:
+    """Whether `folder` holds a whole checkpoint."""
+    return bool(_finished(folder))
+
+
+def _finished(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("[0-9]*") if path.is_dir()]
+
+
 def load(folder: Path, groups: list[str] | None = None) -> Saved:
     """The newest whole checkpoint in `folder`; only some groups of arrays if asked."""
-    finished = [path for path in folder.glob("[0-9]*") if path.is_dir()]
+    finished = _finished(folder)
     if not finished:
         raise UserError(f"no checkpoint in {folder}: the run was stopped before its first one")
     newest = max(finished, key=lambda path: (path.stem, path.suffix != SPARE))

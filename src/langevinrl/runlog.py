@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,12 @@ class RunLog:
         if self.paths[EVALUATIONS].stat().st_size == 0:
             self.table.writeheader()
 
-    def metrics(self, rows: Sequence[dict[str, Any]]) -> None:
+    def metrics(self, rows: Iterable[dict[str, Any]]) -> None:
         for row in rows:
             self.files[METRICS].write(json.dumps(row) + "\n")
         self.files[METRICS].flush()
 
-    def evaluations(self, rows: Sequence[dict[str, Any]]) -> None:
+    def evaluations(self, rows: Iterable[dict[str, Any]]) -> None:
         self.table.writerows(rows)
         self.files[EVALUATIONS].flush()
 
@@ -83,8 +83,13 @@ class ProgressLine:
         first, began = self.start
         return (iteration - first) / max(time.monotonic() - began, 1e-9)
 
+    def say(self, words: str) -> None:
+        """A line of its own above the live one."""
+        self.console.print(words, highlight=False, soft_wrap=True)
+
     def warmup(self, done: int, total: int) -> None:
-        self.progress.update(self.task, last=f"warm-up {done}/{total}")
+        if done % 100 == 0 or done == total:
+            self.progress.update(self.task, last=f"warm-up {done}/{total}")
 
     def advance(self, iteration: int) -> None:
         if self.start is None:  # so the clock leaves out warm-up and compilation
@@ -99,10 +104,8 @@ class ProgressLine:
             rate = self.rate(iteration)
             left = (self.total - iteration) / rate / 60 if rate else 0.0
             pace = f"  {rate:.1f} it/s  {left:.1f} min left" if rate else ""
-            self.console.print(
-                f"{self.label}  {iteration}/{self.total}{pace}  return {mean:.1f} ± {spread:.1f}",
-                soft_wrap=True,
-                highlight=False,
+            self.say(
+                f"{self.label}  {iteration}/{self.total}{pace}  return {mean:.1f} ± {spread:.1f}"
             )
 
     def close(self) -> None:

@@ -219,7 +219,7 @@ def run(config: RunConfig, *, env: EnvFactory | None = None, quiet: bool = False
     config.write(folder / "config.json")
     (folder / "versions.json").write_text(json.dumps(runlog.versions(), indent=2) + "\n")
     job.lanes.reset()
-    return _finish(job, env or config.env, folder, runlog.RunLog(folder), quiet)
+    return _finish(job, Recorder(job, env or config.env, folder, None, quiet))
 
 
 def resume(
@@ -229,22 +229,25 @@ def resume(
     env: EnvFactory | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Continue a stopped run from its last checkpoint, to `iterations` if given."""
+    """Continue a stopped run from its last checkpoint, to `iterations` if given.
+
+    A run that was killed before its first checkpoint starts anew.
+    """
     config = read_config(folder)
     if iterations is not None:
         config = dataclasses.replace(config, iterations=iterations)
-    saved = checkpoint.load(folder / "checkpoints")
-    if saved.facts["iteration"] > (config.iterations or 0):
-        raise UserError(
-            f"{folder} is at iteration {saved.facts['iteration']}, past --iterations {iterations}"
-        )
+    place = folder / "checkpoints"
+    saved = checkpoint.load(place) if checkpoint.exists(place) else None
+    done = saved.facts["iteration"] if saved else 0
+    if done > (config.iterations or 0):
+        raise UserError(f"{folder} is at iteration {done}, past --iterations {iterations}")
     job = Run.of(config, env or config.env)
-    exact = job.restore(saved)
+    exact = job.restore(saved) if saved else bool(job.lanes.reset().size)
     config.write(folder / "config.json")
     if not exact and not quiet:
         print("These environments cannot give their state: episodes restart with derived seeds.")
-    log = runlog.RunLog(folder, saved.facts["logs"])
-    return _finish(job, env or config.env, folder, log, quiet)
+    positions = saved.facts["logs"] if saved else None
+    return _finish(job, Recorder(job, env or config.env, folder, positions, quiet))
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -253,71 +256,94 @@ def read_config(folder: Path) -> RunConfig:
     return RunConfig.read(folder / "config.json")
 
 
-def _finish(job: Run, env: str | EnvFactory, folder: Path, log: runlog.RunLog, quiet: bool) -> Path:
-    """Loop to the end, or to a signal, and leave a checkpoint either way."""
-    config, total = job.config, job.config.iterations or 0
-    progress = runlog.ProgressLine(f"{config.agent} {config.env}", total, job.iteration, quiet)
-    if job.step == 0 and not quiet:
-        gigabytes = job.replay.num_bytes / 1e9
-        progress.console.print(
-            f"{folder}  seeds {config.seed_list}  replay {gigabytes:.2f} GB when full",
-            highlight=False,
-        )
-    evaluator = Evaluator(job.agent, env, config.seed_list, config.eval_episodes)
-    began = time.monotonic() - job.wall_seconds
+class Recorder:
+    """What a run leaves in its folder: metrics, evaluations, checkpoints; and its progress line."""
 
-    def record(moment: Moment) -> None:
-        log.metrics(metric_rows(config, moment))
-        progress.advance(moment.iteration)
+    def __init__(
+        self,
+        job: Run,
+        env: str | EnvFactory,
+        folder: Path,
+        log_positions: dict[str, int] | None,
+        quiet: bool,
+    ) -> None:
+        config = job.config
+        self.job, self.config, self.folder = job, config, folder
+        self.total = config.iterations or 0
+        self.log = runlog.RunLog(folder, log_positions)
+        self.evaluator = Evaluator(job.agent, env, config.seed_list, config.eval_episodes)
+        label = f"{config.agent} {config.env}"
+        self.progress = runlog.ProgressLine(label, self.total, job.iteration, quiet)
+        size = f"{job.replay.num_bytes / 1e9:.2f} GB"
+        self.progress.say(f"{folder}  seeds {config.seed_list}  replay {size} when full")
+        self.began = time.monotonic() - job.wall_seconds
 
-    def evaluate(moment: Moment) -> None:
-        episodes = evaluator.play(moment.state, moment.iteration)
-        seconds = round(time.monotonic() - began, 2)
+    @property
+    def hooks(self) -> list[Hook]:
+        assert self.config.eval_every is not None
+        return [
+            every(self.config.log_every, self.record, self.total),
+            every(self.config.eval_every, self.evaluate, self.total),
+            every(self.config.checkpoint_every, self.save, self.total),
+        ]
+
+    def record(self, moment: Moment) -> None:
+        self.log.metrics(metric_rows(self.config, moment))
+        self.progress.advance(moment.iteration)
+
+    def evaluate(self, moment: Moment) -> None:
+        episodes = self.evaluator.play(moment.state, moment.iteration)
         facts = {
-            "agent": config.agent,
-            "env": config.env,
+            "agent": self.config.agent,
+            "env": self.config.env,
             "iterations": moment.iteration,
-            "env_steps": moment.iteration * config.num_envs,
-            "wall_seconds": seconds,
+            "env_steps": moment.iteration * self.config.num_envs,
+            "wall_seconds": round(time.monotonic() - self.began, 2),
         }
-        log.evaluations([
+        self.log.evaluations(
             facts | {"seed": e.seed, "episode": e.episode, "return": e.total, "length": e.length}
             for e in episodes
-        ])  # fmt: skip
-        totals = np.array([e.total for e in episodes])
-        progress.evaluation(moment.iteration, float(totals.mean()), float(totals.std()))
+        )
+        totals = np.array([episode.total for episode in episodes])
+        self.progress.evaluation(moment.iteration, float(totals.mean()), float(totals.std()))
 
-    def save(moment: Moment) -> None:
-        job.wall_seconds = time.monotonic() - began
-        job.save(folder / "checkpoints", log.positions())
+    def save(self, moment: Moment) -> None:
+        self.job.wall_seconds = time.monotonic() - self.began
+        self.job.save(self.folder / "checkpoints", self.log.positions())
 
-    assert config.eval_every is not None
-    hooks = [
-        every(config.log_every, record, total),
-        every(config.eval_every, evaluate, total),
-        every(config.checkpoint_every, save, total),
-    ]
+    def close(self) -> None:
+        self.progress.close()
+        self.log.close()
+        self.evaluator.close()
+
+
+def _finish(job: Run, recorder: Recorder) -> Path:
+    """Loop to the end, or to a signal, and leave a checkpoint either way."""
+    hooks, total, warmup_steps = recorder.hooks, recorder.total, job.config.warmup_steps
     try:
         with interruptions() as stop:
             while job.iteration < total:
                 moment = job.advance()
                 if moment.iteration == 0:
-                    if job.step % 100 == 0:
-                        progress.warmup(job.step, config.warmup_steps)
-                    continue
-                for hook in hooks:
-                    hook(moment)
+                    recorder.progress.warmup(job.step, warmup_steps)
+                else:
+                    for hook in hooks:
+                        hook(moment)
                 if stop and moment.iteration < total:
-                    save(moment)
-                    progress.close()
-                    print(f"Stopped at {moment.iteration}.  Go on: langevinrl resume {folder}")
-                    raise SystemExit(130)
+                    recorder.save(moment)
+                    raise Stopped(moment.iteration, recorder.folder)
     finally:
-        progress.close()
-        log.close()
-        evaluator.close()
+        recorder.close()
         job.lanes.close()
-    return folder
+    return recorder.folder
+
+
+class Stopped(SystemExit):
+    """A signal ended the run between iterations; everything is saved."""
+
+    def __init__(self, iteration: int, folder: Path) -> None:
+        super().__init__(130)
+        print(f"Stopped at iteration {iteration}.  Go on with: langevinrl resume {folder}")
 
 
 def metric_rows(config: RunConfig, moment: Moment) -> list[dict[str, Any]]:
