@@ -15,7 +15,8 @@ import tyro
 
 from langevinrl.errors import UserError
 
-STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff)  # booleans are words
+FIELDS = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff)  # booleans are words
+SWITCHES = (tyro.conf.FlagCreatePairsOff,)  # --json and --quick stand alone
 
 
 def train(words: list[str]) -> None:
@@ -143,7 +144,7 @@ class Params:
 
     obs_dim: int  # observation size
     act_dim: int  # action size
-    json: tyro.conf.FlagCreatePairsOff[bool] = False  # print JSON
+    json: bool = False  # print JSON
 
 
 def params(words: list[str]) -> None:
@@ -155,7 +156,7 @@ def params(words: list[str]) -> None:
     from langevinrl.learner import count_parameters
     from langevinrl.types import Spec
 
-    asked = tyro.cli(Params, args=words, prog="langevinrl params")
+    asked = _parse(Params, words, "langevinrl params", SWITCHES)
     if asked.obs_dim < 1 or asked.act_dim < 1:
         raise UserError("--obs-dim and --act-dim count axes: at least 1 each")
     spec = Spec(asked.obs_dim, asked.act_dim)
@@ -169,6 +170,13 @@ def params(words: list[str]) -> None:
     else:
         for name, count in counts.items():
             print(f"{name:8} {count:>10,}")
+
+
+def bandit(words: list[str]) -> None:
+    """The 2D bandit study, all figures and the table: langevinrl bandit --out DIR [--quick]."""
+    from langevinrl.bandit import BanditConfig, study
+
+    study(_parse(BanditConfig, words, "langevinrl bandit", SWITCHES))
 
 
 def bench(words: list[str]) -> None:
@@ -185,13 +193,14 @@ VERBS: dict[str, Callable[[list[str]], None]] = {
     "plot": plot,
     "agents": agents,
     "params": params,
+    "bandit": bandit,
     "bench": bench,
 }
 
 
-def _parse(form: Any, words: list[str], program: str) -> Any:
+def _parse(form: Any, words: list[str], program: str, style: Any = FIELDS) -> Any:
     capital = [re.sub("(^|=)(true|false)$", lambda m: m[1] + m[2].title(), word) for word in words]
-    return tyro.cli(form, args=capital, prog=program, config=STYLE)
+    return tyro.cli(form, args=capital, prog=program, config=style)
 
 
 def _show(folder: Path) -> None:

@@ -107,10 +107,13 @@ def _style() -> Iterator[Any]:
         yield plt
 
 
-def _panels(rows: int, columns: int, size: float, extra: float = 0.0) -> tuple[Any, np.ndarray]:
+def _panels(
+    rows: int, columns: int, size: float, extra: float = 0.0, text: float = 0.0
+) -> tuple[Any, np.ndarray]:
+    """Square panels of `size` inches, with `extra` width for all and `text` height for each row."""
     import matplotlib.pyplot as plt
 
-    shape = (columns * size + extra, rows * (size + 0.22))
+    shape = (columns * size + extra, rows * (size + text) + 0.3)
     return plt.subplots(rows, columns, figsize=shape, squeeze=False, sharex=True, sharey=True)
 
 
@@ -160,7 +163,7 @@ def draw_values(study: Study) -> Any:
     """Exact smoothed values above, learned ones below; each column has its own scale."""
     exact, learned, plain = study.exact, study.data["nclql"]["value"], study.data["lql"]["value"]
     levels = [level for level in LEVELS_SHOWN if level <= len(learned)]
-    figure, axes = _panels(2, len(levels) + 1, 1.75, extra=0.8)
+    figure, axes = _panels(2, len(levels) + 1, 1.75, extra=0.8, text=0.3)
     for column, level in enumerate(levels):
         high = float(exact["smoothed"][level - 1].max())
         _map(axes[0, column], study, exact["smoothed"][level - 1], high)
@@ -215,7 +218,7 @@ def _spread(size: int, num: int) -> list[int]:
 
 def _sweep_text(study: Study, name: str, index: int) -> str:
     w = float(study.exact["sweep"][index])
-    return f"{_swept(study, name, 'direction', 'reward_mean')[w]:.2f}"
+    return f"reward\n{_swept(study, name, 'direction', 'reward_mean')[w]:.2f}"
 
 
 def _swept(study: Study, name: str, score: str, column: str) -> dict[float, float]:
@@ -260,7 +263,7 @@ def _grid_of(num: int) -> tuple[int, int]:
 def draw_comparison(study: Study) -> Any:
     """Where chains start and end, method by method, with the mean reward of all samples."""
     rows, columns = _grid_of(len(study.data))
-    figure, axes = _panels(rows, columns, 2.0)
+    figure, axes = _panels(rows, columns, 2.0, text=0.55)
     for panel, (name, data) in zip(axes.flat, study.data.items(), strict=False):
         _map(panel, study, study.exact["reward"], 1.0)
         start, end = data["chains"][0], data["chains"][-1]
@@ -269,7 +272,7 @@ def draw_comparison(study: Study) -> Any:
                      color="white", alpha=0.35, width=0.004, headwidth=4)  # fmt: skip
         panel.scatter(*start[keep].T, s=5, c=START, lw=0, alpha=0.8, zorder=3)
         panel.scatter(*end[keep].T, s=9, c=END, ec="#3a2600", lw=0.3, zorder=4)
-        panel.set_title(f"{study.labels[name]}\n{_score(study.line(name))}")
+        panel.set(title=study.labels[name], xlabel=_score(study.line(name)))
     for panel in axes.flat[len(study.data) :]:
         panel.set_axis_off()
     return figure
@@ -277,7 +280,7 @@ def draw_comparison(study: Study) -> Any:
 
 def _score(line: Row) -> str:
     mean, std, near = (float(line[name]) for name in ("reward_mean", "reward_std", "sum"))
-    return f"reward {mean:.2f} ± {std:.2f}, near {near:.3f}"
+    return f"reward {mean:.2f} ± {std:.2f}\nnear a high mode {near:.3f}"
 
 
 def draw_steps(study: Study) -> Any:
