@@ -33,6 +33,14 @@ RELEASED = {
     },
 }  # fmt: skip
 
+# Uniform random actions, twenty episodes, environments seeded 0 to 19: mean return.
+RANDOM = {
+    "InvertedDoublePendulum-v4": 62.4,
+    "HalfCheetah-v4": -273.7,
+    "Hopper-v4": 25.8,
+    "Reacher-v4": -44.0,
+}
+
 
 def train() -> None:
     from langevinrl.config import RunConfig
@@ -57,8 +65,7 @@ def draw() -> None:
     tasks = list(dict.fromkeys(env for _, env, _, _ in RUNS))
     figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
     for axis, task in zip(axes.flat, tasks, strict=True):
-        folders = [HERE / f"{agent}-{env}" for agent, env, _, _ in RUNS if env == task]
-        for curve in read_curves(folder for folder in folders if folder.exists()):
+        for curve in read_curves(sorted(HERE.glob(f"*-{task}*"), reverse=True)):
             seeds = len(curve.returns)
             name = {"nclql": "NC-LQL", "lql": "LQL"}[curve.agent]
             draw_curve(axis, curve, label=f"{name}, {seeds} seed{'s' * (seeds > 1)}")
@@ -66,8 +73,12 @@ def draw() -> None:
             points = RELEASED[task]
             axis.plot(list(points), list(points.values()), "k--o", markersize=3.5, linewidth=1,
                       label="released NC-LQL code, 1 seed")  # fmt: skip
+        axis.axhline(
+            RANDOM[task], color="0.5", linestyle=":", linewidth=1.2, label="random actions"
+        )
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations", ylabel="return", xlim=(0, None))
+        axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
         axis.legend(frameon=False, fontsize=9)
     figure.savefig(HERE / "curves.png", dpi=150)
     plt.close(figure)

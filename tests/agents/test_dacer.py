@@ -149,8 +149,8 @@ def test_policy_climbs_the_old_critics_through_the_whole_chain() -> None:
     # Differences of the loss itself: they see every step of the chain, whatever is differentiated.
     leaves, tree = jax.tree.flatten(state.actor.params)
     keys = jax.random.split(jax.random.key(1), len(leaves))
-    along = tree.unflatten(
-        [jax.random.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
+    along = jax.tree.unflatten(
+        tree, [jax.random.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
     )
 
     def shifted(size: float) -> Array:

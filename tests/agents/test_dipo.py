@@ -46,11 +46,11 @@ def make_batch(size: int = 6) -> Batch:
 def make_state(agent: DIPO = AGENT) -> State:
     """A state whose target copies differ from their weights."""
     state = agent.init(jax.random.key(0))
-    apart = [
+    critic, actor = (
         learner._replace(target_params=jax.tree.map(lambda x: x + 0.1, learner.params))
         for learner in (state.critic, state.actor)
-    ]
-    return State(*apart, state.updates)
+    )
+    return State(critic, actor, state.updates)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -164,8 +164,8 @@ def test_critics_and_policy_descend_clipped_gradients() -> None:
     squares = [jnp.square(g).reshape(2, -1).sum(1) for g in
                jax.tree.leaves(gradient(new.critic.opt_state))]  # fmt: skip
     np.testing.assert_allclose(np.sqrt(np.sum(squares, axis=0)), [1e-3, 1e-3], rtol=1e-3)
-    norm = optax.global_norm(gradient(new.actor.opt_state))
-    np.testing.assert_allclose(norm, 1e-3, rtol=1e-3)
+    square = sum(jnp.square(g).sum() for g in jax.tree.leaves(gradient(new.actor.opt_state)))
+    np.testing.assert_allclose(np.sqrt(square), 1e-3, rtol=1e-3)
 
 
 def test_target_policy_moves_every_second_update_and_target_critics_every_one() -> None:

@@ -59,7 +59,7 @@ def make_state() -> State:
     return state._replace(critic=state.critic._replace(target_params=apart))
 
 
-def paths(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def paths(size: int) -> tuple[Any, Any, Any, Any]:
     """Noise, actions and two ordered times of `size` paths in the plane."""
     rng = np.random.default_rng(1)
     noise, action = rng.normal(size=(2, size, 2)).astype(np.float32)
@@ -122,7 +122,7 @@ def test_constant_field_makes_both_losses_equal() -> None:
 def test_exact_field_of_a_point_target_has_no_loss() -> None:
     noise, _, t, rho = paths(64)
     t, rho = 0.95 * t, 0.95 * rho  # t < 1: the field's denominator
-    target = np.broadcast_to(np.float32([[0.3, -0.8]]), noise.shape)
+    target = jnp.asarray(np.tile([[0.3, -0.8]], (64, 1)), jnp.float32)
 
     def field(x: Array, t: Array, rho: Array) -> Array:
         return (target - x) / (1 - t)[:, None]
@@ -136,8 +136,8 @@ def test_exact_field_of_a_gaussian_is_stationary(t: float, rho: float) -> None:
     """No shift or stretch of the true average velocity lowers the loss, whatever the two times."""
     mean, std, size = 0.7, 0.3, 200_000
     rng = np.random.default_rng(2)
-    noise = rng.normal(size=(size, 1)).astype(np.float32)
-    action = (mean + std * rng.normal(size=(size, 1))).astype(np.float32)
+    noise = jnp.asarray(rng.normal(size=(size, 1)), jnp.float32)
+    action = jnp.asarray(mean + std * rng.normal(size=(size, 1)), jnp.float32)
 
     def loss(change: Array) -> Array:
         def field(x: Array, t: Array, rho: Array) -> Array:

@@ -143,7 +143,7 @@ def test_evaluation_is_the_squashed_mean() -> None:
 
 
 def test_exploration_draws_from_the_gaussian() -> None:
-    state, obs = make_state(), np.tile(np.float32([0.5, -1.0, 2.0]), (4_000, 1))
+    state, obs = make_state(), np.tile(np.array([0.5, -1.0, 2.0], np.float32), (4_000, 1))
     out = FORWARD(AGENT.actor.network, state.actor.params, obs)[0]
     action = np.asarray(ACT(AGENT, state, obs, KEY, explore=True))
     assert np.abs(action).max() <= 2.0
@@ -255,7 +255,8 @@ def test_policy_finds_the_rewarded_action() -> None:
     action = np.linspace(-2, 2, 64, dtype=np.float32)[:, None]
     obs, ones = np.ones((64, 1), np.float32), np.ones(64, np.float32)
     reward = -4 * np.square(action[:, 0] - 1.2)
-    batch = Batch(*map(jnp.asarray, (obs, action, reward, ones, obs, np.arange(64))), extra={})
+    rows: Any = (obs, action, reward, ones, obs, np.arange(64), {})
+    batch = Batch(*rows)
 
     def learn(state: State, key: Array) -> tuple[State, dict[str, Array]]:
         new, metrics, _ = agent.update(state, batch, key)

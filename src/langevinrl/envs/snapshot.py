@@ -75,7 +75,8 @@ def _write(env: Any, arrays: dict[str, np.ndarray]) -> None:
         env.load_state_dict(arrays)
     elif _is_mujoco(env):
         for name, target in _mujoco_arrays(env):
-            if name in arrays:
+            # MuJoCo 3 has more scratch whose size is that of the moment, under many names.
+            if name in arrays and target.shape == arrays[name].shape:
                 target[...] = arrays[name]
         env.data.time = float(arrays["time"][0])
     else:
