@@ -49,7 +49,9 @@ TINY_AGENT: dict[str, Any] = {
     "hidden": (8, 8),
     "num_levels": 3,
     "embedding_size": 4,
-    "inverse_temperature": 1.0,  # at 500 an untrained critic drives every action into a corner
+    # So that actions follow the weights smoothly: by default, corners and signs are all one sees.
+    "inverse_temperature": 10.0,
+    "normalise": False,
 }
 
 

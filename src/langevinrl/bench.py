@@ -1,4 +1,4 @@
-"""How fast an update and an action are, beside a straightforward version of the same, in one run."""
+"""How fast an update and an action are, beside a straightforward version of both, in one run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from langevinrl.agents import REGISTER, Agent
 from langevinrl.config import RunConfig, unknown
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner
-from langevinrl.train import Compiled, Moment, Run, metric_rows
+from langevinrl.train import Moment, Run, metric_rows
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Transition, Update
 
 SIZES = {"HalfCheetah": Spec(17, 6), "Humanoid": Spec(376, 17)}
