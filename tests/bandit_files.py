@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-CENTRES = [[2**0.5, 0], [1, 1], [0, 2**0.5], [-1, 1], [-(2**0.5), 0], [-1, -1], [0, -(2**0.5)],
+CENTRES: list[list[float]] = [[2**0.5, 0], [1, 1], [0, 2**0.5], [-1, 1], [-(2**0.5), 0], [-1, -1], [0, -(2**0.5)],
            [1, -1]]  # fmt: skip
 HIGH, SWEEP, STEPS = [2, 0, 6, 4], [1.0, 10.0, 300.0], 10
 LABELS = {"nclql": "NC-LQL", "lql": "LQL", "sac": "SAC"}
@@ -50,8 +51,10 @@ def _walk(start: np.ndarray, part: float) -> np.ndarray:
 
 def _write_tables(out: Path) -> None:
     (out / "settings.json").write_text(json.dumps({"study": {"methods": list(LABELS)}}))
-    numbers = {"reward_mean": 0.9, "reward_std": 0.1, "sum": 0.95, "total_variation": 0.3,
-               "nearest_w": 12.0}  # fmt: skip
+    numbers: dict[str, Any] = {
+        "reward_mean": 0.9, "reward_std": 0.1, "sum": 0.95, "total_variation": 0.3,
+        "nearest_w": 12.0,
+    }  # fmt: skip
     seeds = [{"method": name, "seed": 0} | numbers for name in LABELS]
     table = [{"method": label} | numbers for label in LABELS.values()]
     sweep = [
@@ -65,7 +68,12 @@ def _write_tables(out: Path) -> None:
         for name, levels in (("nclql", 10), ("lql", 1))
         for level in range(1, levels + 1)
     ]
-    tables = {"seeds": seeds, "table": table, "sweep": sweep, "smoothing": smoothing}
+    tables: dict[str, list[dict[str, Any]]] = {
+        "seeds": seeds,
+        "table": table,
+        "sweep": sweep,
+        "smoothing": smoothing,
+    }
     for name, rows in tables.items():
         with (out / f"{name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))

@@ -205,7 +205,7 @@ def sample(
     agent: Agent, state: PyTree, config: BanditConfig, seed: int, explore: bool
 ) -> np.ndarray:
     """Actions of one trained policy, (samples, 2), each with noise of its own."""
-    act = _compiled_act(agent, config.samples, explore)
+    act = _compiled_act(agent, config.samples, explore)  # type: ignore[arg-type]
     return np.asarray(act(state, _key(seed, 1)))
 
 

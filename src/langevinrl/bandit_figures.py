@@ -17,7 +17,7 @@ START, END = "white", "#ffc83d"
 PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
 LINES = {"exact": "#1c2430", "nclql": "#0b6e75", "lql": "#c8553d"}
 ORDER = ("nclql", "lql", "sdac", "dpmd", "qsm", "dacer", "dipo", "qvpo", "mfp", "sac")
-STYLE = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.labelsize": 9,

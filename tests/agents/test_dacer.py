@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import pytest
 
 from langevinrl.agents.dacer import DACER, State, distributional
 from langevinrl.learner import count_parameters
@@ -176,25 +175,20 @@ def test_policy_and_target_critics_move_every_second_update() -> None:
         assert not close(new.critic.params, old.critic.params)
 
 
-def test_temperature_moves_only_when_due_and_towards_the_target() -> None:
-    batch = make_batch()
-    for scale, direction in ((0.9, -1.0), (-4.0, 1.0)):  # entropy above, and below its target
-        agent = replace(AGENT, target_entropy_scale=scale)
-        states = [make_state(agent)]
-        for _ in range(4):
-            states.append(update(agent, states[-1], batch).state)
-        log_alpha = np.array([state.temperature.params for state in states])
-        # Adam's first step is as long as its rate, and so is the second where signs agree.
-        steps = 0.03 * direction * np.array([1.0, 0.0, 0.0, 1.0])
-        np.testing.assert_allclose(np.diff(log_alpha), steps, atol=3e-3)
-        assert states[1].entropy == states[2].entropy == states[3].entropy != states[4].entropy
+def test_temperature_falls_only_when_due_while_the_entropy_is_above_its_target() -> None:
+    batch, states = make_batch(), [make_state()]
+    for _ in range(4):
+        states.append(update(AGENT, states[-1], batch).state)
+    log_alpha = np.array([state.temperature.params for state in states])
+    # Adam's first step is as long as its rate, and so nearly is the second where signs agree.
+    np.testing.assert_allclose(np.diff(log_alpha), [-0.03, 0.0, 0.0, -0.03], atol=3e-3)
+    assert states[1].entropy == states[2].entropy == states[3].entropy != states[4].entropy
 
 
 def test_entropy_is_that_of_the_actions_as_explored() -> None:
     # A chain that starts at zero under no network stays there; the noise on top is all there is.
-    agent = replace(
-        AGENT, num_steps=1, start_std=0.0, num_entropy_actions=400, num_gaussians=1, hidden=()
-    )
+    agent = replace(AGENT, num_steps=1, start_std=0.0, hidden=())
+    agent = replace(agent, num_entropy_actions=400, num_gaussians=1, target_entropy_scale=-2.0)
     state, batch = make_state(agent), make_batch()
     blank = jax.tree.map(jnp.zeros_like, state.actor.params)
     state = state._replace(actor=state.actor._replace(params=blank))
@@ -202,8 +196,10 @@ def test_entropy_is_that_of_the_actions_as_explored() -> None:
     expected = np.log(2 * np.pi * np.e * (0.15 * 3.0) ** 2)  # two axes
     np.testing.assert_allclose(new.entropy, expected, atol=0.1)
     assert metrics["policy/entropy"] == new.entropy
-    loss = np.log(3.0) * (float(new.entropy) + 0.9 * 2)
+    loss = np.log(3.0) * (float(new.entropy) - 2.0 * 2)
     np.testing.assert_allclose(new.temperature.loss, loss, rtol=1e-4)
+    # The target is above the entropy here: the noise must grow.
+    np.testing.assert_allclose(new.temperature.params, np.log(3.0) + 0.03, rtol=1e-4)
 
 
 def test_exploring_adds_clipped_noise_to_the_chain() -> None:
@@ -226,10 +222,18 @@ def test_of_several_chains_the_higher_mean_is_chosen() -> None:
     np.testing.assert_allclose(best, mean.max(axis=0), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("agent", [AGENT, replace(AGENT, schedule="vp", start_std=1.0)])
-def test_fifty_updates_stay_finite(agent: DACER) -> None:
-    state, batch = make_state(agent), make_batch()
+def test_the_originals_chain_is_a_setting() -> None:
+    actor = replace(AGENT, num_steps=20, schedule="vp", start_std=1.0).actor
+    np.testing.assert_allclose(actor.schedule.beta[jnp.array([0, 19])], [0.0172249, 0.385917], 1e-4)
+    assert actor.start_std == 1.0
+    default = DACER(SPEC).actor
+    np.testing.assert_allclose(default.schedule.alpha_bar[19], 0.034637, rtol=1e-4)
+    assert default.start_std == 0.5
+
+
+def test_fifty_updates_stay_finite() -> None:
+    state, batch = make_state(), make_batch()
     for _ in range(50):
-        state, metrics, rewrite = update(agent, state, batch)
+        state, metrics, rewrite = update(AGENT, state, batch)
         assert rewrite is None and all(np.isfinite(metric) for metric in metrics.values())
-    assert np.abs(agent.act(state, batch.obs, KEY, explore=True)).max() <= SPEC.act_bound
+    assert np.abs(AGENT.act(state, batch.obs, KEY, explore=True)).max() <= SPEC.act_bound

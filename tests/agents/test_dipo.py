@@ -26,7 +26,9 @@ AGENT = DIPO(
     num_ascent_steps=4,
     critic_learning_rate=0.05,
     actor_learning_rate=0.05,
+    max_norm=1e6,
 )
+IMPROVE = jax.jit(AGENT._improve)
 KEY = jax.random.key(7)
 
 
@@ -92,7 +94,7 @@ def test_actions_climb_as_adam_would_by_hand() -> None:
         first, second = 0.9 * first + 0.1 * grad, 0.999 * second + 0.001 * grad**2
         scaled = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         action = np.clip(action - AGENT.ascent_rate * scaled, -bound, bound)
-    improved = AGENT._improve(state.critic.params, batch.obs, batch.extra["improved"])
+    improved = IMPROVE(state.critic.params, batch.obs, batch.extra["improved"])
     np.testing.assert_allclose(improved, action, atol=1e-5)
 
 
@@ -108,25 +110,24 @@ def test_the_column_is_rewritten_with_actions_improved_by_the_new_critics() -> N
     new, _, rewrite = update(AGENT, state, batch)
     assert rewrite is not None and list(rewrite) == list(AGENT.columns) == ["improved"]
     stored = batch.extra["improved"]
-    by_new = AGENT._improve(new.critic.params, batch.obs, stored)
+    by_new = IMPROVE(new.critic.params, batch.obs, stored)
     np.testing.assert_allclose(rewrite["improved"], by_new, atol=1e-5)
-    assert differ(rewrite["improved"], AGENT._improve(state.critic.params, batch.obs, stored))
+    assert differ(rewrite["improved"], IMPROVE(state.critic.params, batch.obs, stored))
 
 
 def test_policy_denoises_the_improved_actions_at_half_weight() -> None:
-    agent = replace(AGENT, max_norm=1e6)
-    state, batch = make_state(agent), make_batch()
-    new, _, rewrite = update(agent, state, batch)
+    state, batch = make_state(), make_batch()
+    new, _, rewrite = update(AGENT, state, batch)
     assert rewrite is not None
     noise_key = jax.random.split(KEY)[1]
     step_key, draw_key = jax.random.split(noise_key)
     step = jax.random.randint(step_key, (6,), 0, 3)
     noise = jax.random.normal(draw_key, (6, 2))
-    kept = agent.actor.schedule.alpha_bar[step][:, None]
+    kept = AGENT.actor.schedule.alpha_bar[step][:, None]
     noisy = jnp.sqrt(kept) * rewrite["improved"] + jnp.sqrt(1 - kept) * noise
 
     def loss(params: Any) -> Array:
-        error = agent.actor.network.apply(params, batch.obs, noisy, step) - noise
+        error = AGENT.actor.network.apply(params, batch.obs, noisy, step) - noise
         return 0.5 * jnp.square(error).mean()
 
     np.testing.assert_allclose(new.actor.loss, loss(state.actor.params), rtol=1e-4)

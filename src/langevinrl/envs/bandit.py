@@ -100,7 +100,7 @@ class Law(NamedTuple):
         """Half the summed difference to the histogram of actions (B, 2) over squares of the box."""
         bound = self.axis[-1] + (self.axis[1] - self.axis[0]) / 2
         edges = np.linspace(-bound, bound, cells + 1)
-        counts = np.histogram2d(*actions.T, bins=(edges, edges))[0]
+        counts = np.histogram2d(actions[:, 0], actions[:, 1], bins=[edges, edges])[0]
         return float(np.abs(counts / len(actions) - self.coarse(cells)).sum() / 2)
 
     def quantiles(self, num: int, num_directions: int = 32) -> np.ndarray:

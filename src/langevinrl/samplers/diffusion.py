@@ -92,7 +92,9 @@ def denoise(
         start = start_std * jax.random.normal(start_key, shape)
     steps = (jnp.arange(num_steps - 1, -1, -1), jax.random.split(chain_key, num_steps))
     end, passed = jax.lax.scan(step, start, steps)
-    return jnp.concatenate([start[None], passed]) if trace else jnp.clip(end, -bound, bound)
+    if passed is not None:
+        return jnp.concatenate([start[None], passed])
+    return jnp.clip(end, -bound, bound)
 
 
 def reverse(
@@ -119,4 +121,4 @@ def reverse(
     keys = jax.random.split(key, len(schedule.beta))
     steps = (jnp.arange(len(keys)), schedule.beta, schedule.alpha_bar, keys)
     end, passed = jax.lax.scan(step, start, steps, reverse=True)
-    return jnp.concatenate([start[None], passed[::-1]]) if trace else end
+    return end if passed is None else jnp.concatenate([start[None], passed[::-1]])

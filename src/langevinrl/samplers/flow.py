@@ -35,4 +35,4 @@ def integrate(
 
     times = jnp.linspace(0.0, 1.0, num_steps + 1)
     end, passed = jax.lax.scan(step, start, (times[:-1], times[1:]))
-    return jnp.concatenate([start[None], passed]) if trace else end
+    return end if passed is None else jnp.concatenate([start[None], passed])

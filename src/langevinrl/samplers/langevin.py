@@ -60,7 +60,7 @@ def walk(
 
     keys = jax.random.split(key, len(plan.step_size))
     end, passed = jax.lax.scan(step, start, (*plan, keys))
-    return jnp.concatenate([start[None], passed]) if trace else end
+    return end if passed is None else jnp.concatenate([start[None], passed])
 
 
 def unit(gradient: Array) -> Array:
