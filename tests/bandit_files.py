@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-CENTRES: list[list[float]] = [[2**0.5, 0], [1, 1], [0, 2**0.5], [-1, 1], [-(2**0.5), 0], [-1, -1], [0, -(2**0.5)],
-           [1, -1]]  # fmt: skip
+FAR = 2**0.5
+CENTRES: list[list[float]] = [
+    [FAR, 0], [1, 1], [0, FAR], [-1, 1], [-FAR, 0], [-1, -1], [0, -FAR], [1, -1],
+]  # fmt: skip
 HIGH, SWEEP, STEPS = [2, 0, 6, 4], [1.0, 10.0, 300.0], 10
 LABELS = {"nclql": "NC-LQL", "lql": "LQL", "sac": "SAC"}
 

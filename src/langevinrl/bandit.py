@@ -511,7 +511,7 @@ def _print_table(rows: list[Row], console: Console) -> None:
         "W1",
         "near w",
     ):
-        table.add_column(name, justify="left" if name == "method" else "right")
+        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
 
     def number(value: float | None, digits: int) -> str:
         return "" if value is None else f"{value:.{digits}f}"
@@ -528,4 +528,5 @@ def _print_table(rows: list[Row], console: Console) -> None:
             number(row["wasserstein"], 3),
             f"{row['nearest_w']:.1f} ({row['nearest_total_variation']:.2f})",
         )
-    console.print(table)
+    wide = console if console.is_terminal else Console(width=130)  # a file has no edge to wrap at
+    wide.print(table)
