@@ -120,7 +120,8 @@ def test_fifty_updates_stay_finite(agent: Any) -> None:
 
 def test_rewrites_are_the_columns_asked_for(agent: Any) -> None:
     batch = batch_for(agent)
-    update = agent.update(agent.init(jax.random.key(0)), batch, jax.random.key(1))
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    update = jax.eval_shape(agent.update, state, batch, jax.random.key(1))
     if not agent.columns:
         assert update.rewrite is None
     else:

@@ -79,6 +79,15 @@ def test_so_do_others_of_gymnasium(env: str) -> None:
     assert_goes_on(env, before=30, after=200)
 
 
+def test_restored_at_every_step_it_still_rounds_the_same() -> None:
+    """MountainCar keeps its state in float32; put back in float64 it would round otherwise."""
+    left, right = (Lanes("MountainCarContinuous-v0", [0], 1) for _ in range(2))
+    left.reset()
+    for action in np.random.default_rng(0).uniform(-1, 1, (200, 1, 1, 1)).astype(np.float32):
+        right.restore(left.snapshot(), left.obs, restart=0)
+        np.testing.assert_array_equal(left.step(action).next_obs, right.step(action).next_obs)
+
+
 def test_so_does_an_environment_with_a_state_of_its_own() -> None:
     assert assert_goes_on(toys.ending, before=3, after=14).any()
     assert assert_goes_on(toys.timed, before=3, after=14).any()
