@@ -19,7 +19,7 @@ from bandit_files import write_study
 from langevinrl import bandit
 from langevinrl.agents import REGISTER
 from langevinrl.bandit_figures import draw_figures
-from langevinrl.bandit_settings import METHODS
+from langevinrl.bandit_settings import COMMON, METHODS
 from langevinrl.envs.bandit import soft_policy
 from langevinrl.errors import UserError
 from langevinrl.samplers.diffusion import denoise, make_schedule, reverse
@@ -124,7 +124,7 @@ def test_figures_and_page_do_not_need_jax() -> None:
 
 
 def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bandit.COMMON, "hidden", (16, 16))
+    monkeypatch.setitem(COMMON, "hidden", (16, 16))
     few = dataclasses.replace(METHODS["nclql"], updates=200, batch_size=64)
     monkeypatch.setitem(METHODS, "nclql", few)
     asked = bandit.BanditConfig(
