@@ -13,7 +13,7 @@ from langevinrl.report import draw_curve, pyplot, read_curves
 
 HERE = Path(__file__).parent.parent / "results" / "mujoco"
 
-# Agent, task, iterations, seeds.
+# Agent, task, iterations, seeds.  Under results/ so far: LQL's first seed, Hopper to 13,000.
 RUNS = [
     ("nclql", "InvertedDoublePendulum-v4", 15_000, 2),
     ("lql", "InvertedDoublePendulum-v4", 15_000, 2),
