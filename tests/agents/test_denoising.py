@@ -33,7 +33,6 @@ AGENTS: list[Any] = [
     DPMD(SPEC, **SMALL),
     QVPO(SPEC, **SMALL, weights="advantage", num_uniform=2),
 ]
-BOTH = AGENTS[:2]
 SHAPES = ((6, 3), (6, 2), (6,), (6,), (6, 3))
 BATCH = Batch(
     *(jax.random.normal(jax.random.fold_in(KEY, i), shape) for i, shape in enumerate(SHAPES)),
@@ -42,14 +41,13 @@ BATCH = Batch(
 )._replace(bootstrap=jnp.array([1.0, 1.0, 0.0, 1.0, 0.0, 1.0]))
 
 each = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: type(agent).__name__)
-tempered = pytest.mark.parametrize("agent", BOTH, ids=lambda agent: type(agent).__name__)
 
 
 @cache
 def apart(agent: Any) -> Any:
     """A state whose target copies differ from its weights."""
-    state = jax.jit(agent.init)(jax.random.key(0))
-    slow = jax.jit(agent.init)(jax.random.key(1))
+    init = jax.jit(agent.init)
+    state, slow = init(jax.random.key(0)), init(jax.random.key(1))
     return state._replace(
         critic=state.critic._replace(target_params=slow.critic.params),
         actor=state.actor._replace(target_params=slow.actor.params),
@@ -85,44 +83,49 @@ def test_acting_draws_from_the_slow_policy(agent: Any) -> None:
     action = act(state, obs, KEY, explore=False)
     swapped = state._replace(actor=state.actor._replace(params=state.actor.target_params))
     np.testing.assert_array_equal(action, act(swapped, obs, KEY, explore=False))
-    chosen = agent.choose(state.actor.target_params, state.critic.params, obs, KEY)
+    chosen = jax.jit(agent.choose)(state.actor.target_params, state.critic.params, obs, KEY)
     np.testing.assert_allclose(action, chosen, atol=1e-6)
     assert action.shape == (6, 2) and float(jnp.abs(action).max()) <= 2.0
     assert act(state, obs[:1], KEY, explore=True).shape == (1, 2)
 
 
 def test_choice_is_the_candidate_both_critics_grant_most() -> None:
-    agent: Denoising = AGENTS[2]
-    state = apart(agent)
-    candidates = agent.actor.sample(state.actor.params, BATCH.obs, 3, KEY)
-    q = [
-        [agent.critic.apply(state.critic.params, BATCH.obs, c)[member] for c in candidates]
-        for member in (0, 1)
-    ]
-    best = np.minimum(*np.asarray(q)).argmax(axis=0)
-    by_hand = np.asarray(candidates)[best, np.arange(6)]
-    chosen = agent.choose(state.actor.params, state.critic.params, BATCH.obs, KEY)
-    np.testing.assert_array_equal(chosen, by_hand)
-    single = replace(agent, best_of=1, weights="cutoff")  # type: ignore[call-arg]
-    alone = single.choose(state.actor.params, state.critic.params, BATCH.obs, KEY)
-    np.testing.assert_array_equal(
-        alone, single.actor.sample(state.actor.params, BATCH.obs, 1, KEY)[0]
-    )
+    agent: Denoising = AGENTS[0]
+    single = replace(agent, best_of=1)
+    critic, actor = apart(agent).critic.params, apart(agent).actor.params
+
+    @jax.jit
+    def draw() -> tuple[Array, ...]:
+        candidates = agent.actor.sample(actor, BATCH.obs, 3, KEY)
+        q = jnp.stack([agent.critic.apply(critic, BATCH.obs, c) for c in candidates])
+        chosen, alone = (a.choose(actor, critic, BATCH.obs, KEY) for a in (agent, single))
+        return candidates, q, chosen, alone, agent.actor.sample(actor, BATCH.obs, 1, KEY)[0]
+
+    candidates, q, chosen, alone, only = (np.asarray(x) for x in draw())
+    best = np.minimum(q[:, 0], q[:, 1]).argmax(axis=0)
+    assert len(set(best)) > 1
+    np.testing.assert_allclose(chosen, candidates[best, np.arange(6)], atol=1e-6)
+    np.testing.assert_allclose(alone, only, atol=1e-6)
 
 
 @each
 def test_backup_has_the_fast_policy_and_the_slow_critics(agent: Any) -> None:
     state = apart(agent)
     next_key = jax.random.split(KEY)[0]
-    if isinstance(agent, Tempered):
-        action = agent.explore(state.actor.params, state, BATCH.next_obs, next_key)
-    else:
-        action = agent.choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
-    next_q = agent.critic.apply(state.critic.target_params, BATCH.next_obs, action)
+
+    @jax.jit
+    def values() -> tuple[Array, Array]:
+        if isinstance(agent, Tempered):
+            action = agent.explore(state.actor.params, state, BATCH.next_obs, next_key)
+        else:
+            action = agent.choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
+        next_q = agent.critic.apply(state.critic.target_params, BATCH.next_obs, action)
+        return next_q, agent.critic.apply(state.critic.params, BATCH.obs, BATCH.action)
+
+    next_q, q = values()
     backup = td_backup(next_q, BATCH, 0.99, 0.2)
     metrics = updating(agent)(state, BATCH, KEY).metrics
     np.testing.assert_allclose(metrics["critic/backup"], backup.mean(), rtol=1e-5)
-    q = agent.critic.apply(state.critic.params, BATCH.obs, BATCH.action)
     error = np.asarray(q) - np.asarray(backup)[None]
     np.testing.assert_allclose(metrics["critic/bellman"], (error**2).mean(axis=1).sum(), rtol=1e-4)
 
@@ -161,23 +164,14 @@ def test_a_policy_not_due_costs_no_chain(agent: Any) -> None:
 
 
 @each
-@pytest.mark.parametrize("repeat", [False, True])
-def test_critic_steps_along_one_gradient(agent: Any, repeat: bool) -> None:
-    if isinstance(agent, SDAC):
-        repeat = False  # SDAC has no such switch: it steps once
-    else:
-        agent = replace(agent, repeat_critic_step=repeat)
-    state = apart(agent)
+def test_critic_steps_along_one_gradient(agent: Any) -> None:
+    state, num_steps = apart(agent), 2 if isinstance(agent, DPMD) else 1
     after = updating(agent)(state, BATCH, KEY).state.critic
-    assert int(after.opt_state[0].count) == 1 + repeat
+    assert int(after.opt_state[0].count) == num_steps
     # Adam's first step is the rate times the gradient's sign, and so is its second along it.
     change = jax.tree.map(lambda new, old: np.abs(new - old), after.params, state.critic.params)
     biggest = max(float(leaf.max()) for leaf in jax.tree.leaves(change))
-    np.testing.assert_allclose(biggest, 0.03 * (1 + repeat), rtol=1e-3)
-
-
-def test_steps_are_repeated_only_where_the_released_code_decides() -> None:
-    assert DPMD(SPEC).repeat_critic_step and not QVPO(SPEC).repeat_critic_step
+    np.testing.assert_allclose(biggest, 0.03 * num_steps, rtol=1e-3)
 
 
 def test_descent_along_a_gradient_taken_elsewhere() -> None:
@@ -204,23 +198,30 @@ def test_policy_rate_decays(agent: Denoising, rates: tuple[float, ...]) -> None:
         np.testing.assert_allclose(-change, rate, rtol=1e-4)
 
 
-@tempered
-def test_exploration_noise_follows_the_temperature(agent: Any) -> None:
-    state, obs = apart(agent), jnp.tile(BATCH.obs[:1], (4_000, 1))
-    state = state._replace(temperature=state.temperature._replace(params=jnp.log(4.0)))
-    act = acting(agent)
-    chain_key, _ = jax.random.split(KEY)
-    noise = act(state, obs, KEY, explore=True) - act(state, obs, chain_key, explore=False)
-    np.testing.assert_allclose(np.asarray(noise).std(), 0.1 * 4.0, rtol=0.03)
-    wide = state._replace(temperature=state.temperature._replace(params=jnp.log(20.0)))
-    free = act(wide, obs, KEY, explore=True)
-    assert float(jnp.abs(free).max()) > 2.5  # the released code does not clip
-    held = replace(agent, clip_noise=True).act(wide, obs, KEY, explore=True)
-    np.testing.assert_allclose(held, jnp.clip(free, -2.0, 2.0), atol=1e-5)
+def test_exploration_noise_follows_the_temperature() -> None:
+    agent, obs = AGENTS[0], jnp.tile(BATCH.obs[:1], (4_000, 1))
+    state = apart(agent)
+    held = replace(agent, clip_noise=True)
+
+    @jax.jit
+    def act(alpha: Array) -> tuple[Array, Array, Array]:
+        warm = state._replace(temperature=state.temperature._replace(params=jnp.log(alpha)))
+        chain_key = jax.random.split(KEY)[0]
+        clean = agent.act(warm, obs, chain_key, explore=False)
+        return (
+            clean,
+            agent.act(warm, obs, KEY, explore=True),
+            held.act(warm, obs, KEY, explore=True),
+        )
+
+    clean, noisy, _ = act(jnp.asarray(4.0))
+    np.testing.assert_allclose(np.asarray(noisy - clean).std(), 0.1 * 4.0, rtol=0.03)
+    _, noisy, clipped = act(jnp.asarray(20.0))
+    assert float(jnp.abs(noisy).max()) > 2.5  # the released code does not clip
+    np.testing.assert_allclose(clipped, jnp.clip(noisy, -2.0, 2.0), atol=1e-5)
 
 
-@pytest.mark.parametrize("act_dim", [1, 17])
-@pytest.mark.parametrize("kind", [SDAC, DPMD])
+@pytest.mark.parametrize(("kind", "act_dim"), [(SDAC, 1), (DPMD, 17)])
 def test_temperature_curve_needs_no_data(kind: Any, act_dim: int) -> None:
     agent: Tempered = kind(Spec(3, act_dim))
 
@@ -233,12 +234,12 @@ def test_temperature_curve_needs_no_data(kind: Any, act_dim: int) -> None:
     np.testing.assert_allclose(seen, [4.965, 3.558, 2.632, 1.653, 1.075, 0.984], atol=6e-4)
 
 
-@tempered
-def test_temperature_waits_its_turn(agent: Any) -> None:
-    start = agent.enrol_temperature()
+def test_temperature_waits_its_turn() -> None:
+    agent: Tempered = AGENTS[0]
+    start, cool = agent.enrol_temperature(), jax.jit(agent.cool)
     np.testing.assert_allclose(jnp.exp(start.params), 5.0, rtol=1e-6)
     for updates, moves in ((0, True), (1, False), (249, False), (250, True), (500, True)):
-        cooler = agent.cool(jnp.asarray(updates), start)
+        cooler = cool(jnp.asarray(updates), start)
         assert (float(cooler.params) != float(start.params)) == moves
 
 

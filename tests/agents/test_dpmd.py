@@ -11,7 +11,7 @@ import optax
 import pytest
 
 from langevinrl.agents.dpmd import DPMD, State
-from langevinrl.losses import MirrorForm, denoising, mirror_weight, squared
+from langevinrl.losses import MirrorForm, denoising, mirror_weight, squared, td_backup
 from langevinrl.types import Array, Batch, PyTree, Spec
 
 SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
@@ -28,27 +28,44 @@ BATCH = Batch(
 )
 
 
+INIT = jax.jit(AGENT.init)
 UPDATES = {form: jax.jit(replace(AGENT, weighting=form).update) for form in ("coded", "intended")}
 
 
-def start(agent: DPMD = AGENT, mean_q: float = 0.0, std_q: float = 1.0) -> State:
+def start(mean_q: float = 0.0, std_q: float = 1.0) -> State:
     statistics = {"mean_q": jnp.asarray(mean_q), "std_q": jnp.asarray(std_q)}
-    return jax.jit(agent.init)(KEY)._replace(**statistics)
+    return INIT(KEY)._replace(**statistics)
 
 
-def stepped_critic(state: State, backup: Array, num_steps: int) -> PyTree:
-    """Critics after that many Adam steps along the gradient at their first weights."""
+@jax.jit
+def by_hand(state: State) -> tuple[Array, Array, PyTree]:
+    """The target's draw, its value after one step of the critics, and the critics after two."""
+    next_key, _ = jax.random.split(KEY)
+    action = AGENT.explore(state.actor.params, state, BATCH.next_obs, next_key)
+    next_q = AGENT.critic.apply(state.critic.target_params, BATCH.next_obs, action)
+    backup = td_backup(next_q, BATCH, 0.99, 0.2)
 
     def bellman(params: PyTree) -> Array:
         return squared(AGENT.critic.apply(params, BATCH.obs, BATCH.action) - backup[None])
 
-    grads = jax.grad(bellman)(state.critic.params)
-    params, optimiser = state.critic.params, optax.adam(0.1)
-    opt_state = optimiser.init(params)
-    for _ in range(num_steps):
-        change, opt_state = optimiser.update(grads, opt_state)
-        params = optax.apply_updates(params, change)
-    return params
+    once, optimiser = state.critic.params, optax.adam(0.1)
+    grads, opt_state = jax.grad(bellman)(once), optimiser.init(once)
+    change, opt_state = optimiser.update(grads, opt_state)
+    once = optax.apply_updates(once, change)
+    change, opt_state = optimiser.update(grads, opt_state)
+    q = AGENT.critic.apply(once, BATCH.next_obs, action).min(axis=0)
+    return action, q, optax.apply_updates(once, change)
+
+
+@jax.jit
+def loss_by_hand(state: State, action: Array, weight: Array) -> Array:
+    return denoising(
+        lambda x, t: AGENT.actor.network.apply(state.actor.params, BATCH.next_obs, x, t),
+        AGENT.actor.schedule,
+        action,
+        weight,
+        jax.random.split(KEY)[1],
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,30 +94,18 @@ def test_default_is_as_released() -> None:
 
 @pytest.mark.parametrize("weighting", ["coded", "intended"])
 def test_an_update_by_hand(weighting: MirrorForm) -> None:
-    agent = replace(AGENT, weighting=weighting)
-    state = start(agent, mean_q=0.5, std_q=0.25)
+    state = start(mean_q=0.5, std_q=0.25)
     after = UPDATES[weighting](state, BATCH, KEY)
-    next_key, noise_key = jax.random.split(KEY)
-    action = agent.explore(state.actor.params, state, BATCH.next_obs, next_key)
-    backup = agent.backup(state.critic, BATCH, action)
-    once, twice = stepped_critic(state, backup, 1), stepped_critic(state, backup, 2)
-    for new, by_hand in zip(
-        jax.tree.leaves(after.state.critic.params), jax.tree.leaves(twice), strict=True
-    ):
-        np.testing.assert_allclose(new, by_hand, atol=1e-4)
+    action, q, twice = by_hand(state)
+    changed = jax.tree.leaves(after.state.critic.params)
+    for new, expected in zip(changed, jax.tree.leaves(twice), strict=True):
+        np.testing.assert_allclose(new, expected, atol=1e-4)
 
     # Judged by critics one step on, against the statistics as they were.
-    q = agent.critic.apply(once, BATCH.next_obs, action).min(axis=0)
     score = q - 0.5 / 0.25 if weighting == "coded" else (q - 0.5) / 0.25
     weight = jnp.exp(jnp.clip(score, -3.0, 3.0) / 5.0)
     np.testing.assert_allclose(after.metrics["policy/weight"], weight.mean(), rtol=1e-3)
-    loss = denoising(
-        lambda x, t: agent.actor.network.apply(state.actor.params, BATCH.next_obs, x, t),
-        agent.actor.schedule,
-        action,
-        weight,
-        noise_key,
-    )
+    loss = loss_by_hand(state, action, weight)
     np.testing.assert_allclose(after.metrics["policy/denoising"], loss, rtol=1e-3)
     np.testing.assert_allclose(after.state.mean_q, 0.5 + 0.001 * (q.mean() - 0.5), rtol=1e-5)
     np.testing.assert_allclose(after.state.std_q, 0.25 + 0.001 * (q.std() - 0.25), rtol=1e-5)

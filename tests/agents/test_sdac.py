@@ -31,20 +31,20 @@ def best_noise(
     schedule: Schedule, clean: Array, log_weight: Any, num_noises: int, bound: float
 ) -> Any:
     """Noisy actions, their steps, and the prediction that minimises the loss at each."""
-    seen: list[Array] = []
 
-    def loss(guess: Array) -> Array:
+    def loss(guess: Array) -> tuple[Array, list[Array]]:
+        seen: list[Array] = []
+
         def predict(x: Array, t: Array) -> Array:
             seen.extend((x, t))
             return guess
 
-        return reverse_denoising(
-            predict, schedule, clean, log_weight, KEY, num_noises=num_noises, bound=bound
-        )
+        sizes = {"num_noises": num_noises, "bound": bound}
+        return reverse_denoising(predict, schedule, clean, log_weight, KEY, **sizes), seen
 
     # A sum over k of p (guess - noise)² / KBA: quadratic, and its slope at 0 is -2 p noise / KBA.
-    slope = jax.grad(loss)(jnp.zeros_like(clean))
-    return seen[0], seen[1], -slope * num_noises * clean.size / 2
+    slope, (x, t) = jax.jit(jax.grad(loss, has_aux=True))(jnp.zeros_like(clean))
+    return x, t, -slope * num_noises * clean.size / 2
 
 
 def test_loss_by_hand() -> None:
@@ -104,8 +104,9 @@ def test_policy_step_consults_critics_and_temperature_before_the_update() -> Non
     state = warm_state(2.0)
     after = jax.jit(AGENT.update)(state, BATCH, KEY)
     action_key, noise_key = jax.random.split(jax.random.split(KEY)[1])
-    action = AGENT.explore(state.actor.params, state, OBS, action_key)
+    action = jax.jit(AGENT.explore)(state.actor.params, state, OBS, action_key)
 
+    @jax.jit
     def loss_by(critic: PyTree) -> Array:
         return reverse_denoising(
             lambda x, t: AGENT.actor.network.apply(state.actor.params, OBS, x, t),
