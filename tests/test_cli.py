@@ -289,3 +289,16 @@ def test_a_run_is_never_overwritten(tiny_run: Path, capsys: Capture) -> None:
     said = capsys.readouterr().err
     assert f"langevinrl resume {tiny_run}" in said and "--out" in said
     assert {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")} == before
+
+
+def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def stopped(words: list[str]) -> None:
+        raise train.Stopped(7, Path("runs/mine"))
+
+    monkeypatch.setitem(cli.VERBS, "train", stopped)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["train"])
+    assert caught.value.code == 130
+    assert "langevinrl resume runs/mine" in capsys.readouterr().out

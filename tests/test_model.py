@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import toys
 
 from langevinrl import Model, UserError
+from langevinrl.train import Moment, Run
 
 OBS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
@@ -34,6 +37,25 @@ def test_learning_writes_a_run_folder_and_goes_on_when_asked_again(
     assert (model.predict(OBS) != half).any()
     whole = Model.load(tiny_run)  # the same run, never stopped
     np.testing.assert_array_equal(model.predict(OBS), whole.predict(OBS))
+
+
+def test_an_interrupted_model_remembers_where_it_was(
+    tiny_fields: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model("nclql", "toys:wide", out=str(tmp_path / "run"), **tiny_fields)
+    advance = Run.advance
+
+    def interrupted(job: Run) -> Moment:
+        if job.iteration == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return advance(job)
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(iterations=8, quiet=True)
+    monkeypatch.undo()
+    assert model.facts["iteration"] == 3
+    assert model.learn(iterations=4, quiet=True).facts["iteration"] == 4
 
 
 def test_a_prediction_lies_in_the_tasks_box(model: Model) -> None:

@@ -17,6 +17,7 @@ import pytest
 from langevinrl import checkpoint, train
 from langevinrl.config import RunConfig
 from langevinrl.errors import UserError
+from langevinrl.model import Model
 from langevinrl.train import Run
 
 SMALL = {"hidden": (8, 8), "num_levels": 3, "embedding_size": 4}
@@ -74,10 +75,9 @@ def test_a_signal_stops_between_iterations_and_loses_nothing(
         return advance_once(job)
 
     monkeypatch.setattr(Run, "advance", interrupted)
-    with pytest.raises(SystemExit) as stop:
+    with pytest.raises(train.Stopped, match=f"at iteration 13.*langevinrl resume {cut}"):
         train.run(config("Pendulum-v1", cut, eval_every=40), quiet=True)
     monkeypatch.undo()
-    assert stop.value.code == 130
     assert checkpoint.load(cut / "checkpoints").facts["iteration"] == 13
     train.resume(cut, quiet=True)
     assert_same_end(whole, cut)
@@ -102,7 +102,7 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
         return advance
 
     monkeypatch.setattr(Run, "advance", ended(None))
-    with pytest.raises(SystemExit):
+    with pytest.raises(train.Stopped):
         train.run(config("Pendulum-v1", stopped, **plan), quiet=True)
     monkeypatch.setattr(Run, "advance", ended(MemoryError()))
     with pytest.raises(MemoryError):
@@ -111,6 +111,14 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
     for folder in (stopped, killed):
         train.resume(folder, quiet=True)
         assert_same_end(whole, folder)
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught, train.interruptions() as received:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert received == [signal.SIGINT]
+        os.kill(os.getpid(), signal.SIGINT)
+    assert not isinstance(caught.value, train.Stopped)
 
 
 def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:
@@ -191,8 +199,9 @@ def test_environments_that_cannot_be_saved_restart_and_say_so(
     assert read_logs(folder)[0][-1]["iterations"] == "40"
 
 
+@pytest.mark.parametrize("log_every", [1, 40])
 def test_a_number_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(
-    tmp_path: Path,
+    log_every: int, tmp_path: Path
 ) -> None:
     class Broken(probes.Probe):
         steps = 0
@@ -202,7 +211,7 @@ def test_a_number_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(
             reward = np.inf if Broken.steps > 3 * (34 + 25) else 1.0
             return self.seen(), reward, True, False, {}
 
-    plan = config("probe", tmp_path / "run", eval_every=40, batch_size=64, log_every=1)
+    plan = config("probe", tmp_path / "run", eval_every=40, batch_size=64, log_every=log_every)
     with pytest.raises(UserError, match="became"):
         train.run(plan, env=Broken, quiet=True)
     assert checkpoint.load(tmp_path / "run" / "checkpoints").facts["iteration"] == 20
@@ -215,6 +224,25 @@ def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="resume"):
         train.run(plan, quiet=True)
     assert (tmp_path / "metrics.jsonl").read_text() == "precious"
+
+
+def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
+    tiny_run: Path, tmp_path: Path
+) -> None:
+    Model.load(tiny_run).save(tmp_path / "model")
+    with pytest.raises(UserError, match=r"lacks replay, envs.*not go on learning"):
+        train.resume(tmp_path / "model")
+
+
+def test_an_evaluator_that_cannot_be_built_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    monkeypatch.setattr(train.Lanes, "close", lambda lanes: closed.append(lanes))
+    monkeypatch.setattr(train, "Evaluator", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train.run(config("Pendulum-v1", tmp_path / "run"), quiet=True)
+    assert len(closed) == 1
 
 
 def test_resuming_what_is_no_run_says_so(tmp_path: Path) -> None:

@@ -174,7 +174,8 @@ def params(words: list[str]) -> None:
 
 def bandit(words: list[str]) -> None:
     """The 2D bandit study, all figures and the table: langevinrl bandit --out DIR [--quick]."""
-    from langevinrl.bandit import BanditConfig, study
+    from langevinrl.bandit.settings import BanditConfig
+    from langevinrl.bandit.study import study
 
     study(_parse(BanditConfig, words, "langevinrl bandit", SWITCHES))
 
@@ -238,6 +239,9 @@ def main(argv: list[str] | None = None) -> None:
     except UserError as error:
         print(f"langevinrl: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt as stopped:
+        print(str(stopped) or "Interrupted.")
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from langevinrl.config import RunConfig, unknown
 from langevinrl.envs.gym import EnvFactory, Lanes, name_of
 from langevinrl.errors import UserError
 from langevinrl.evaluate import Episode, Evaluator, observation_seed, policy
-from langevinrl.train import read_config, resume, run
+from langevinrl.train import Stopped, read_config, resume, run
 
 
 class Model:
@@ -41,14 +41,22 @@ class Model:
         self.folder: Path | None = None
 
     def learn(self, iterations: int | None = None, quiet: bool = False) -> Model:
-        """Train to `iterations`; a second call goes on from where the first one ended."""
-        if self.folder is None:
-            config = self.config
-            if iterations is not None:
-                config = dataclasses.replace(config, iterations=iterations)
-            self.folder = run(config, env=self.factory, quiet=quiet)
-        else:
-            resume(self.folder, iterations, env=self.factory, quiet=quiet)
+        """Train to `iterations`; a second call goes on from where the first one ended.
+
+        Ctrl-C stops after the iteration at hand: all is saved, and the model is what it was then.
+        """
+        try:
+            if self.folder is None:
+                config = self.config
+                if iterations is not None:
+                    config = dataclasses.replace(config, iterations=iterations)
+                self.folder = run(config, env=self.factory, quiet=quiet)
+            else:
+                resume(self.folder, iterations, env=self.factory, quiet=quiet)
+        except Stopped as stopped:
+            self.folder = stopped.folder
+            self._read()
+            raise
         self._read()
         return self
 

@@ -7,7 +7,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -219,7 +219,7 @@ def run(config: RunConfig, *, env: EnvFactory | None = None, quiet: bool = False
     config.write(folder / "config.json")
     (folder / "versions.json").write_text(json.dumps(runlog.versions(), indent=2) + "\n")
     job.lanes.reset()
-    return _finish(job, Recorder(job, env or config.env, folder, None, quiet))
+    return _finish(job, env or config.env, folder, None, quiet)
 
 
 def resume(
@@ -237,7 +237,8 @@ def resume(
     if iterations is not None:
         config = dataclasses.replace(config, iterations=iterations)
     place = folder / "checkpoints"
-    saved = checkpoint.load(place) if checkpoint.exists(place) else None
+    groups = ["state", "replay", "envs"]  # by name, so that a saved model is told from a run
+    saved = checkpoint.load(place, groups) if checkpoint.exists(place) else None
     done = saved.facts["iteration"] if saved else 0
     if done > (config.iterations or 0):
         raise UserError(f"{folder} is at iteration {done}, past --iterations {iterations}")
@@ -247,7 +248,7 @@ def resume(
     if not exact and not quiet:
         print("These environments cannot give their state: episodes restart with derived seeds.")
     positions = saved.facts["logs"] if saved else None
-    return _finish(job, Recorder(job, env or config.env, folder, positions, quiet))
+    return _finish(job, env or config.env, folder, positions, quiet)
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -270,8 +271,8 @@ class Recorder:
         config = job.config
         self.job, self.config, self.folder = job, config, folder
         self.total = config.iterations or 0
-        self.log = runlog.RunLog(folder, log_positions)
         self.evaluator = Evaluator(job.agent, env, config.seed_list, config.eval_episodes)
+        self.log = runlog.RunLog(folder, log_positions)
         label = f"{config.agent} {config.env}"
         self.progress = runlog.ProgressLine(label, self.total, job.iteration, quiet)
         size = f"{job.replay.num_bytes / 1e9:.2f} GB"
@@ -308,6 +309,7 @@ class Recorder:
         self.progress.evaluation(moment.iteration, float(totals.mean()), float(totals.std()))
 
     def save(self, moment: Moment) -> None:
+        require_finite(moment)
         self.job.wall_seconds = time.monotonic() - self.began
         self.job.save(self.folder / "checkpoints", self.log.positions())
 
@@ -317,44 +319,42 @@ class Recorder:
         self.evaluator.close()
 
 
-def _finish(job: Run, recorder: Recorder) -> Path:
+def _finish(
+    job: Run, env: str | EnvFactory, folder: Path, positions: dict[str, int] | None, quiet: bool
+) -> Path:
     """Loop to the end, or to a signal, and leave a checkpoint either way."""
-    hooks, total, warmup_steps = recorder.hooks, recorder.total, job.config.warmup_steps
-    try:
-        with interruptions() as stop:
-            while job.iteration < total:
-                moment = job.advance()
-                if moment.iteration == 0:
-                    recorder.progress.warmup(job.step, warmup_steps)
-                else:
-                    for hook in hooks:
-                        hook(moment)
-                if stop and moment.iteration < total:
-                    recorder.save(moment)
-                    raise Stopped(moment.iteration, recorder.folder)
-    finally:
-        recorder.close()
-        job.lanes.close()
-    return recorder.folder
+    with (
+        closing(job.lanes),
+        closing(Recorder(job, env, folder, positions, quiet)) as recorder,
+        interruptions() as stop,
+    ):
+        hooks, total = recorder.hooks, recorder.total
+        while job.iteration < total:
+            moment = job.advance()
+            if moment.iteration == 0:
+                recorder.progress.warmup(job.step, job.config.warmup_steps)
+            else:
+                for hook in hooks:
+                    hook(moment)
+            if stop and moment.iteration < total:
+                recorder.save(moment)
+                raise Stopped(moment.iteration, folder)
+    return folder
 
 
-class Stopped(SystemExit):
+class Stopped(KeyboardInterrupt):
     """A signal ended the run between iterations; everything is saved."""
 
     def __init__(self, iteration: int, folder: Path) -> None:
-        super().__init__(130)
-        print(f"Stopped at iteration {iteration}.  Go on with: langevinrl resume {folder}")
+        super().__init__(
+            f"Stopped at iteration {iteration}.  Go on with: langevinrl resume {folder}"
+        )
+        self.folder = folder
 
 
 def metric_rows(config: RunConfig, moment: Moment) -> list[dict[str, Any]]:
-    """One row per seed; stops the run, its checkpoint untouched, if a number is not finite."""
-    values = {name: np.asarray(value) for name, value in moment.metrics.items()}
-    for name, value in values.items():
-        if not np.isfinite(value).all():
-            raise UserError(
-                f"{name} became {value} at iteration {moment.iteration}; the checkpoint is kept. "
-                "A smaller --learning-rate or --reward-scale usually helps."
-            )
+    """One row per seed."""
+    values = require_finite(moment)
     env_steps = moment.iteration * config.num_envs
     updates = moment.iteration * config.updates_per_iteration
     return [
@@ -364,15 +364,33 @@ def metric_rows(config: RunConfig, moment: Moment) -> list[dict[str, Any]]:
     ]
 
 
+def require_finite(moment: Moment) -> dict[str, np.ndarray]:
+    """The metrics on the host; stops the run, its checkpoint untouched, if one is not finite."""
+    values = {name: np.asarray(value) for name, value in moment.metrics.items()}
+    for name, value in values.items():
+        if not np.isfinite(value).all():
+            raise UserError(
+                f"{name} became {value} at iteration {moment.iteration}; the checkpoint is kept. "
+                "A smaller learning rate or --reward-scale usually helps."
+            )
+    return values
+
+
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM, so that the loop can stop between iterations."""
+    """Collects SIGINT and SIGTERM, so that the loop can stop between iterations.
+
+    A second one does not wait: an environment or a compilation may hang.
+    """
     received: list[int] = []
+
+    def receive(number: int, _: Any) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+
     try:
-        old = {
-            s: signal.signal(s, lambda n, _: received.append(n))
-            for s in (signal.SIGINT, signal.SIGTERM)
-        }
+        old = {s: signal.signal(s, receive) for s in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:  # not in the main thread: leave signals to whoever is
         yield received
         return
