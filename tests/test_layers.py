@@ -54,9 +54,61 @@ def test_doors_open_one_way(path: Path) -> None:
 
 
 def test_every_room_below_the_loop_has_its_doors_written_down() -> None:
-    above = {"__init__", "__main__", "model", "config", "train", "evaluate", "runlog", "bench"}
-    rooms = {room_of(path) for path in FILES if not room_of(path).startswith("bandit")}
+    above = {
+        "__init__", "__main__", "model", "config", "train", "evaluate", "runlog", "bench",
+    }  # fmt: skip
+    rooms = {room_of(path) for path in FILES} - {"bandit"}  # has a plan of its own, below
     assert rooms - above <= set(DOORS)
+
+
+# The study's own rooms, from the bottom up: each imports only of those before it.
+STUDY = (
+    "settings", "training", "measure", "chains", "values", "sweep", "search", "table",
+    "files", "figures", "page", "study",
+)  # fmt: skip
+SHOWN_FROM_FILES = {"files", "figures", "page"}  # these import nothing that needs JAX
+
+
+def test_every_room_of_the_study_is_in_its_plan() -> None:
+    rooms = {path.stem for path in (ROOT / "bandit").glob("*.py")}
+    assert rooms == {"__init__", *STUDY}
+
+
+@pytest.mark.parametrize("room", STUDY)
+def test_the_study_is_built_from_the_bottom_up(room: str) -> None:
+    used = study_imports_of(ROOT / "bandit" / f"{room}.py")
+    below = SHOWN_FROM_FILES if room in SHOWN_FROM_FILES else set(STUDY)
+    assert used <= below & set(STUDY[: STUDY.index(room)])
+
+
+@pytest.mark.parametrize("room", sorted(SHOWN_FROM_FILES))
+def test_what_is_shown_comes_from_files_alone(room: str) -> None:
+    path = ROOT / "bandit" / f"{room}.py"
+    assert imports_of(path) <= {"bandit"}
+    assert "jax" not in outside_imports_of(path)
+
+
+def test_nothing_but_the_command_line_knows_the_study() -> None:
+    users = {room_of(path) for path in FILES if "bandit" in imports_of(path)}
+    assert users <= {"bandit", "__main__"}
+
+
+def study_imports_of(path: Path) -> set[str]:
+    """Which rooms of the study a file imports."""
+    nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+    names = [(node.module or "").split(".") for node in nodes]
+    return {name[2] for name in names if name[:2] == ["langevinrl", "bandit"] and len(name) > 2}
+
+
+def outside_imports_of(path: Path) -> set[str]:
+    """The packages a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "agents").glob("*.py")), ids=lambda p: p.stem)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bandit_files import write_study
+from study_folder import write_study
 
-from langevinrl.bandit_page import write_page
+from langevinrl.bandit.page import write_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [

@@ -1,7 +1,7 @@
 """First learning curves: the runs under results/mujoco, and the figure drawn from them.
 
-python experiments/mujoco.py train    # about five hours on two cores, one run after the other
-python experiments/mujoco.py draw     # results/mujoco/curves.png from what is there
+python experiments/mujoco_tasks.py train    # about five hours on two cores, one run after the other
+python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from what is there
 """
 
 from __future__ import annotations

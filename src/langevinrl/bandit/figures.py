@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.bandit.files import Row, Study
+
 LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, counted from 1
 STEPS_SHOWN = (0, 2, 4, 6, 8, 10)
 START, END = "white", "#ffc83d"
 PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
 LINES = {"exact": "#1c2430", "nclql": "#0b6e75", "lql": "#c8553d"}
-ORDER = ("nclql", "lql", "sdac", "dpmd", "qsm", "dacer", "dipo", "qvpo", "mfp", "sac")
 STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -30,47 +29,6 @@ STYLE: Any = {
     "svg.hashsalt": "langevinrl",  # the same data give the same bytes
     "figure.constrained_layout.use": True,
 }
-Arrays = dict[str, np.ndarray]
-Row = dict[str, str]
-
-
-class Study:
-    """What a study folder holds."""
-
-    def __init__(self, out: Path) -> None:
-        self.exact = _arrays(out / "data" / "exact.npz")
-        names = json.loads((out / "settings.json").read_text())["study"]["methods"]
-        self.data = {n: _arrays(out / "data" / f"{n}.npz") for n in ORDER if n in names}
-        self.seeds, self.sweep, self.smoothing, self.table = (
-            _rows(out / f"{name}.csv") for name in ("seeds", "sweep", "smoothing", "table")
-        )
-        self.labels = {
-            row["method"]: line["method"]
-            for row, line in zip(_firsts(self.seeds), self.table, strict=True)
-        }
-
-    def line(self, name: str) -> Row:
-        """A method's row of the table."""
-        return next(row for row in self.table if row["method"] == self.labels[name])
-
-
-def _arrays(path: Path) -> Arrays:
-    with np.load(path, allow_pickle=False) as file:
-        return dict(file)
-
-
-def _rows(path: Path) -> list[Row]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
-def _firsts(rows: list[Row]) -> Iterator[Row]:
-    """The first row of each method."""
-    seen: set[str] = set()
-    for row in rows:
-        if row["method"] not in seen:
-            seen.add(row["method"])
-            yield row
 
 
 def draw_figures(out: Path) -> list[Path]:

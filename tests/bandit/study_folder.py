@@ -30,7 +30,7 @@ def write_study(out: Path, walkers: int = 60, grid: int = 33) -> Path:
     for name in LABELS:
         walks = np.stack([_walk(start, min(1.0, 0.1 + w / 300)) for w in SWEEP])
         path = walks[-1] if name != "sac" else walks[-1][[0, -1]]
-        np.savez(out / "data" / f"{name}.npz", samples=walks[-1, -1], chains=path, panels=path,
+        np.savez(out / "data" / f"{name}.npz", chains=path, panels=path,
                  value=maps if name == "nclql" else maps[-1:], swept=walks[:, -1],
                  walks=walks)  # fmt: skip
     _write_tables(out)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from langevinrl.config import unknown
+from langevinrl.envs.bandit import BOUND
+from langevinrl.errors import UserError
 
 # One state and no future: the critic's target is the reward itself.
 COMMON: dict[str, Any] = {"gamma": 0.0, "reward_scale": 1.0, "hidden": (64, 64, 64)}
@@ -119,3 +125,35 @@ METHODS: dict[str, Method] = {
         explore=True,  # evaluation would take the mode
     ),
 }
+
+
+@dataclass(frozen=True)
+class BanditConfig:
+    """The 2D bandit study: trains, samples and measures every method, and draws the figures."""
+
+    out: Path = Path("runs/bandit")  # folder for the table, the data, the figures and the page
+    methods: tuple[str, ...] = ()  # which methods to study; all of them unless told
+    seed: int = 0  # first seed
+    seeds: int = 5  # seeds per method
+    samples: int = 10_000  # actions drawn from each trained policy
+    bound: float = BOUND  # half-width of the action box
+    sweep: tuple[float, ...] = SWEEP  # w at which LQL and NC-LQL are sampled
+    workers: int = 2  # methods trained at a time, each in a process of its own; 1: all in this one
+    quick: bool = False  # one seed, a tenth of the training, fewer samples: a look, not a result
+
+    def settled(self) -> BanditConfig:
+        """The same study with every default spelled out, checked."""
+        for name in self.methods:
+            if name not in METHODS:
+                raise UserError(unknown("bandit method", name, METHODS))
+        methods = self.methods or tuple(METHODS)
+        if not self.quick:
+            return dataclasses.replace(self, methods=methods)
+        few = tuple(w for w in self.sweep if w in (1.0, 10.0, 100.0, 300.0)) or self.sweep[:1]
+        return dataclasses.replace(
+            self, methods=methods, seeds=1, samples=min(self.samples, 2_000), sweep=few
+        )
+
+    @property
+    def run_seeds(self) -> list[int]:
+        return list(range(self.seed, self.seed + self.seeds))

@@ -1,0 +1,150 @@
+"""All ten methods on two small tasks: the runs, the table and the figure under results/ten.
+
+From the root of the repository:
+
+python experiments/ten_methods.py train [AGENT...]   # every run that is not there yet
+python experiments/ten_methods.py draw               # table.csv and curves.png from what is there
+
+Small networks and fast rates, so that ten methods and three seeds fit into two hours on two cores:
+a check that each method learns, not a ranking.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+from langevinrl.report import Curve, draw_curve, pyplot, read_curves
+
+HERE = Path("results/ten")
+TASKS = {"Pendulum-v1": 6_000, "InvertedDoublePendulum-v4": 8_000}  # iterations
+RUN: dict[str, Any] = {
+    "seeds": 3, "warmup": 1_000, "batch_size": 128, "capacity": 100_000,
+    "eval_every": 500, "eval_episodes": 10, "checkpoint_every": 2_000,
+}  # fmt: skip
+
+# What a short run needs otherwise than the defaults, which are made for a million iterations.
+RATES = {"critic_learning_rate": 1e-3, "actor_learning_rate": 1e-3}
+STEADY = RATES | {"final_actor_learning_rate": 1e-3}
+FIELDS: dict[str, dict[str, Any]] = {
+    "nclql": {"learning_rate": 1e-3},
+    "lql": {"learning_rate": 1e-3},
+    "sac": RATES | {"temperature_learning_rate": 1e-3, "initial_alpha": 1.0},
+    "qsm": STEADY,
+    "dipo": RATES | {"num_steps": 20},
+    # The cut-off weighs actions of Q above 1 only, and Pendulum's values are negative.
+    "qvpo": STEADY | {"weights": "advantage", "policy_best_of": 8},
+    "dacer": STEADY | {"temperature_delay": 250},
+    "mfp": RATES | {"flow_steps": 5},
+    "sdac": STEADY | {"temperature_delay": 10},
+    "dpmd": STEADY | {"temperature_delay": 10},
+}
+
+# Draws per action: one for all, then the paper's number where that is another.  MFP learns from
+# nothing but the choice among its draws, so it never has fewer than a few.
+DRAWS: dict[str, tuple[int, ...]] = dict.fromkeys(FIELDS, (1,)) | {
+    "qsm": (1, 32), "qvpo": (1, 32), "mfp": (8, 32), "sdac": (1, 32), "dpmd": (1, 32),
+}  # fmt: skip
+
+# Uniform random actions, a hundred episodes, environments seeded 0 to 99: mean return.
+RANDOM = {"Pendulum-v1": -1197.2, "InvertedDoublePendulum-v4": 60.1}
+
+NAMES = {
+    "nclql": "NC-LQL", "lql": "LQL", "sac": "SAC", "qsm": "QSM", "dipo": "DIPO", "qvpo": "QVPO",
+    "dacer": "DACER", "mfp": "MFP", "sdac": "SDAC", "dpmd": "DPMD",
+}  # fmt: skip
+
+
+def folder_of(agent: str, task: str, draws: int) -> Path:
+    return HERE / f"{agent}-{task}-{draws}"
+
+
+def train(agents: list[str]) -> None:
+    from langevinrl.config import RunConfig
+    from langevinrl.train import resume, run
+
+    for task, iterations in TASKS.items():
+        for agent in agents or FIELDS:
+            for draws in DRAWS[agent]:
+                folder = folder_of(agent, task, draws)
+                if (folder / "config.json").exists():
+                    resume(folder)
+                    continue
+                fields = {"hidden": (64, 64), "best_of": draws} | FIELDS[agent]
+                config = RunConfig(
+                    task, agent=agent, hyperparameters=fields, iterations=iterations,
+                    out=str(folder), **RUN,
+                )  # fmt: skip
+                run(config)
+
+
+def curves() -> list[tuple[str, str, int, Curve]]:
+    """Agent, task, draws and curve of each run there is."""
+    return [
+        (agent, task, draws, read_curves([folder_of(agent, task, draws)])[0])
+        for task in TASKS
+        for agent in FIELDS
+        for draws in DRAWS[agent]
+        if (folder_of(agent, task, draws) / "evaluations.csv").exists()
+    ]
+
+
+def draw() -> None:
+    found = curves()
+    write_table(found)
+    plt = pyplot()
+    figure, axes = plt.subplots(
+        4, 5, figsize=(13, 9), sharex="row", sharey=False, layout="constrained"
+    )
+    places = {
+        (task, agent): axes.flat[10 * t + a]
+        for t, task in enumerate(TASKS)
+        for a, agent in enumerate(FIELDS)
+    }
+    for (task, agent), axis in places.items():
+        axis.axhline(RANDOM[task], color="0.5", linestyle=":", linewidth=1.2)
+        axis.set_title(f"{NAMES[agent]}, {task.split('-')[0]}", fontsize=9)
+        axis.set_ylim(*((-1700, 0) if task == "Pendulum-v1" else (0, 9800)))
+        axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
+    for agent, task, draws, curve in found:
+        few = draws == DRAWS[agent][0]
+        label = "one draw" if draws == 1 else f"best of {draws}"
+        draw_curve(places[task, agent], curve, color="#0072B2" if few else "#D55E00", label=label)
+    for axis in axes.flat:
+        axis.legend(frameon=False, fontsize=8, loc="lower right")
+    figure.supxlabel("iterations (five environment steps and one update each)", fontsize=10)
+    figure.supylabel(
+        "return: mean of three seeds, each seed thin; dotted: random actions", fontsize=10
+    )
+    figure.savefig(HERE / "curves.png", dpi=130)
+    plt.close(figure)
+
+
+def write_table(found: list[tuple[str, str, int, Curve]]) -> None:
+    """The last three evaluations of each seed: mean over seeds, and how far seeds spread."""
+    rows = []
+    for agent, task, draws, curve in found:
+        last = curve.returns[:, -3:].mean(axis=1)
+        row = {
+            "task": task, "method": NAMES[agent], "draws": draws, "seeds": len(last),
+            "iterations": curve.iterations[-1], "return": f"{last.mean():.1f}",
+            "spread": f"{last.std(ddof=1):.1f}", "worst seed": f"{last.min():.1f}",
+            "best evaluation": f"{curve.returns.mean(axis=0).max():.1f}", "random": RANDOM[task],
+        }  # fmt: skip
+        rows.append(row)
+        print(f"{task:26} {NAMES[agent]:7} {draws:3}  {row['return']:>8} ± {row['spread']}")
+    with (HERE / "table.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["draw"]:
+        draw()
+    elif sys.argv[1:2] == ["train"]:
+        train(sys.argv[2:])
+    else:
+        sys.exit(__doc__)
