@@ -35,17 +35,20 @@ FIELDS: dict[str, dict[str, Any]] = {
     "qsm": STEADY,
     "dipo": RATES | {"num_steps": 20},
     # The cut-off weighs actions of Q above 1 only, and Pendulum's values are negative.
-    "qvpo": STEADY | {"weights": "advantage", "policy_best_of": 8},
+    "qvpo": STEADY | {"weights": "advantage", "policy_best_of": 8, "delay": 1},
     "dacer": STEADY | {"temperature_delay": 250},
     "mfp": RATES | {"flow_steps": 5},
-    "sdac": STEADY | {"temperature_delay": 10},
-    "dpmd": STEADY | {"temperature_delay": 10},
+    "sdac": STEADY | {"temperature_delay": 10, "delay": 1},
+    # As coded, the clip of the weights' exponent is reached by every action of so small a task.
+    "dpmd": STEADY | {"temperature_delay": 10, "delay": 1, "weighting": "intended"},
 }
+# SDAC's policy is exp(5 Q / α): Pendulum's values differ too little between actions for it.
+TASK_FIELDS = {("sdac", "Pendulum-v1"): {"reward_scale": 5.0}}
 
-# Draws per action: one for all, then the paper's number where that is another.  MFP learns from
-# nothing but the choice among its draws, so it never has fewer than a few.
+# Draws per action: one, then the paper's number where that is another.  MFP learns from nothing but
+# the choice among its draws, and DPMD mostly so: its weights compare actions of different states.
 DRAWS: dict[str, tuple[int, ...]] = dict.fromkeys(FIELDS, (1,)) | {
-    "qsm": (1, 32), "qvpo": (1, 32), "mfp": (8, 32), "sdac": (1, 32), "dpmd": (1, 32),
+    "qsm": (1, 32), "qvpo": (1, 32), "mfp": (8, 32), "sdac": (1, 32), "dpmd": (8, 32),
 }  # fmt: skip
 
 # Uniform random actions, a hundred episodes, environments seeded 0 to 99: mean return.
@@ -73,6 +76,7 @@ def train(agents: list[str]) -> None:
                     resume(folder)
                     continue
                 fields = {"hidden": (64, 64), "best_of": draws} | FIELDS[agent]
+                fields |= TASK_FIELDS.get((agent, task), {})
                 config = RunConfig(
                     task, agent=agent, hyperparameters=fields, iterations=iterations,
                     out=str(folder), **RUN,
