@@ -11,9 +11,9 @@ from pathlib import Path
 
 from langevinrl.report import draw_curve, pyplot, read_curves
 
-HERE = Path(__file__).parent.parent / "results" / "mujoco"
+HERE = Path("results/mujoco")
 
-# Agent, task, iterations, seeds.  Under results/ so far: LQL's first seed, Hopper to 13,000.
+# Agent, task, iterations, seeds.
 RUNS = [
     ("nclql", "InvertedDoublePendulum-v4", 15_000, 2),
     ("lql", "InvertedDoublePendulum-v4", 15_000, 2),
