@@ -42,6 +42,9 @@ FIELDS: dict[str, dict[str, Any]] = {
     # As coded, the clip of the weights' exponent is reached by every action of so small a task.
     "dpmd": STEADY | {"temperature_delay": 10, "delay": 1, "weighting": "intended"},
 }
+# The released baseline walks along raw scores, too small here to leave the start without a choice
+# among many; the original denoises, and draws once.
+ORIGINAL_QSM = {"sampler": "ddpm", "num_steps": 5, "noise_scale": 0.1}
 # SDAC's policy is exp(5 Q / α): Pendulum's values differ too little between actions for it.
 TASK_FIELDS = {("sdac", "Pendulum-v1"): {"reward_scale": 5.0}}
 
@@ -78,6 +81,7 @@ def train(agents: list[str]) -> None:
             continue
         fields = {"hidden": (64, 64), "best_of": draws} | FIELDS[agent]
         fields |= TASK_FIELDS.get((agent, task), {})
+        fields |= ORIGINAL_QSM if (agent, draws) == ("qsm", 1) else {}
         config = RunConfig(
             task, agent=agent, hyperparameters=fields, iterations=TASKS[task],
             out=str(folder), **RUN,
