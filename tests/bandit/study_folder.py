@@ -25,7 +25,7 @@ def write_study(out: Path, walkers: int = 60, grid: int = 33) -> Path:
     (out / "data").mkdir(parents=True)
     np.savez(out / "data" / "exact.npz", bound=2.0, near=0.3, centres=CENTRES, high=HIGH, axis=axis,
              reward=maps[-1], smoothed=maps, sigmas=np.linspace(0.8, 0, 10), sweep=SWEEP,
-             laws=np.stack([maps[-1] ** 2] * 3))  # fmt: skip
+             laws=np.stack([maps[-1] ** 2] * len(SWEEP)))  # fmt: skip
     start = np.clip(generator.normal(size=(walkers, 2)), -2, 2)
     for name in LABELS:
         walks = np.stack([_walk(start, min(1.0, 0.1 + w / 300)) for w in SWEEP])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from langevinrl.bandit.files import read_rows
 from langevinrl.bandit.measure import measure
-from langevinrl.bandit.table import table_row
+from langevinrl.bandit.table import table_row, write_csv
 from langevinrl.envs.bandit import soft_policy
 
 
@@ -32,3 +35,10 @@ def test_the_table_has_means_spreads_and_the_papers_row() -> None:
     assert row["sum"] == pytest.approx(0.95) and row["sum_spread"] == pytest.approx(0.05)
     assert row["total_variation"] is None
     assert row["paper_sum"] == 0.993 and row["paper_top"] == 0.240
+
+
+def test_a_table_without_rows_can_be_read_back(tmp_path: Path) -> None:
+    write_csv(tmp_path / "none.csv", [])
+    write_csv(tmp_path / "one.csv", [{"w": 0.5, "method": "lql"}])
+    assert read_rows(tmp_path / "none.csv") == []
+    assert read_rows(tmp_path / "one.csv") == [{"w": "0.5", "method": "lql"}]

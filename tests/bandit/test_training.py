@@ -22,7 +22,7 @@ def test_each_is_trained_on_the_reward_alone_by_uniform_actions(name: str) -> No
     run = run_settings(CONFIG, name)
     agent = run.make_agent(Spec(1, 2, 2.0))
     assert run.random_actions and run.action_bound == 2.0
-    assert agent.gamma == 0.0 and agent.reward_scale == 1.0
+    assert agent.gamma == 0.0 and agent.reward_scale == 1.0  # type: ignore[attr-defined]
 
 
 def test_an_unknown_method_is_named_with_its_neighbours() -> None:

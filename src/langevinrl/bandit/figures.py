@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from langevinrl.bandit.files import Row, Study
+from langevinrl.bandit.maps import draw_map, square_panels, style
 
 LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, counted from 1
-STEPS_SHOWN = (0, 2, 4, 6, 8, 10)
+PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of a chain, in the step-by-step panels
+DPI = {"steps": 110}  # it has many panels
 START, END = "white", "#ffc83d"
-PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
 LINES = {"exact": "#1c2430", "nclql": "#0b6e75", "lql": "#c8553d"}
-STYLE: Any = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "langevinrl",  # the same data give the same bytes
-    "figure.constrained_layout.use": True,
-}
 
 
 def draw_figures(out: Path) -> list[Path]:
@@ -44,74 +31,19 @@ def draw_figures(out: Path) -> list[Path]:
     figures |= {"comparison": draw_comparison, "steps": draw_steps}
     written = []
     for name, figure_of in figures.items():
-        with _style() as plt:
+        with style() as plt:
             figure = figure_of(study)
             for kind in ("png", "svg"):
                 written.append(folder / f"{name}.{kind}")
                 metadata = {"Date": None} if kind == "svg" else None
-                figure.savefig(written[-1], dpi=160, metadata=metadata)
+                figure.savefig(written[-1], dpi=DPI.get(name, 160), metadata=metadata)
             plt.close(figure)
     return written
 
 
-@contextmanager
-def _style() -> Iterator[Any]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context(STYLE):
-        yield plt
-
-
-def _panels(
-    rows: int, columns: int, size: float, extra: float = 0.0, text: float = 0.0
-) -> tuple[Any, np.ndarray]:
-    """Square panels of `size` inches, with `extra` width for all and `text` height for each row."""
-    import matplotlib.pyplot as plt
-
-    shape = (columns * size + extra, rows * (size + text) + 0.3)
-    return plt.subplots(rows, columns, figsize=shape, squeeze=False, sharex=True, sharey=True)
-
-
-def _colours() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("value", PALETTE)
-
-
-def _map(axes: Any, study: Study, values: np.ndarray, high: float, low: float = 0.0) -> Any:
-    """A map of values[i, j] at (x_i, y_j), with the high modes circled."""
-    bound = float(study.exact["bound"])
-    image = axes.imshow(
-        values.T,
-        origin="lower",
-        extent=(-bound, bound, -bound, bound),
-        cmap=_colours(),
-        vmin=low,
-        vmax=high,
-        interpolation="bilinear",
-    )
-    _circle(axes, study)
-    ticks = np.arange(-np.floor(bound), bound + 0.1, 2 if bound <= 2 else np.ceil(bound / 2))
-    axes.set(xlim=(-bound, bound), ylim=(-bound, bound), xticks=ticks, yticks=ticks)
-    axes.set_aspect("equal")
-    return image
-
-
-def _circle(axes: Any, study: Study, colour: str = "white") -> None:
-    from matplotlib.patches import Circle
-
-    for i in study.exact["high"].astype(int):
-        centre = tuple(study.exact["centres"][i])
-        ring = Circle(centre, float(study.exact["near"]), fill=False, ec=colour, lw=0.7, ls="--")
-        axes.add_patch(ring)
-
-
 def draw_reward(study: Study) -> Any:
-    figure, ((axes,),) = _panels(1, 1, 3.4, extra=0.7)
-    image = _map(axes, study, study.exact["reward"], 1.0)
+    figure, ((axes,),) = square_panels(1, 1, 3.4, extra=0.7)
+    image = draw_map(axes, study, study.exact["reward"], 1.0)
     axes.set(title="Reward, and the four high modes", xlabel="$a_1$", ylabel="$a_2$")
     figure.colorbar(image, ax=axes, shrink=0.85)
     return figure
@@ -121,18 +53,18 @@ def draw_values(study: Study) -> Any:
     """Exact smoothed values above, learned ones below; each column has its own scale."""
     exact, learned, plain = study.exact, study.data["nclql"]["value"], study.data["lql"]["value"]
     levels = [level for level in LEVELS_SHOWN if level <= len(learned)]
-    figure, axes = _panels(2, len(levels) + 1, 1.75, extra=0.8, text=0.3)
+    figure, axes = square_panels(2, len(levels) + 1, 1.75, extra=0.8, text=0.3)
     for column, level in enumerate(levels):
         high = float(exact["smoothed"][level - 1].max())
-        _map(axes[0, column], study, exact["smoothed"][level - 1], high)
-        image = _map(axes[1, column], study, learned[level - 1], high)
+        draw_map(axes[0, column], study, exact["smoothed"][level - 1], high)
+        image = draw_map(axes[1, column], study, learned[level - 1], high)
         sigma = float(exact["sigmas"][level - 1])
         noise = rf"$\sigma$ = {sigma:.2f}" if sigma else "clean"
         axes[0, column].set_title(f"level {level}, {noise}")
         axes[1, column].set_title(f"error {_error(study, 'nclql', level):.3f}")
         figure.colorbar(image, ax=axes[:, column], location="bottom", shrink=0.9, aspect=14)
-    _map(axes[0, -1], study, exact["reward"], 1.0)
-    image = _map(axes[1, -1], study, plain[0], 1.0)
+    draw_map(axes[0, -1], study, exact["reward"], 1.0)
+    image = draw_map(axes[1, -1], study, plain[0], 1.0)
     axes[0, -1].set_title("reward")
     axes[1, -1].set_title(f"error {_error(study, 'lql', 1):.3f}")
     figure.colorbar(image, ax=axes[:, -1], location="bottom", shrink=0.9, aspect=14)
@@ -153,16 +85,16 @@ def draw_temperature(study: Study) -> Any:
     names = [name for name in ("lql", "nclql") if name in study.data]
     sweep = study.exact["sweep"]
     shown = _spread(len(sweep), 6)
-    figure, axes = _panels(len(names) + 1, len(shown), 1.6)
+    figure, axes = square_panels(len(names) + 1, len(shown), 1.6)
     for column, i in enumerate(shown):
         for row, name in enumerate(names):
             panel, points = axes[row, column], study.data[name]["swept"][i]
-            _map(panel, study, study.exact["reward"], 1.0)
+            draw_map(panel, study, study.exact["reward"], 1.0)
             panel.scatter(*points.T, s=1.2, c=END, lw=0, alpha=0.6, rasterized=True)
             panel.text(0, 0, _sweep_text(study, name, i), c="white", ha="center", va="center",
                        fontsize=7)  # fmt: skip
         law = study.exact["laws"][i]
-        _map(axes[-1, column], study, law / law.max(), 1.0)
+        draw_map(axes[-1, column], study, law / law.max(), 1.0)
         axes[0, column].set_title(f"w = {sweep[i]:g}")
     for row, label in enumerate([study.labels[name] for name in names] + ["exact law"]):
         axes[row, 0].set_ylabel(label)
@@ -192,7 +124,7 @@ def draw_reward_over_w(study: Study) -> Any:
     """How mean reward, distance and nearest exact law go with w, for both kinds of score."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.0))
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.2))
     columns = ("reward_mean", "total_variation", "nearest_w")
     lines = [("exact", "", "exact law", "-")]
     for name in ("nclql", "lql"):
@@ -209,7 +141,11 @@ def draw_reward_over_w(study: Study) -> Any:
     axes[0].set(ylabel="mean reward", ylim=(0, 1.02))
     axes[1].set(ylabel="total variation to exp(w r)/Z", ylim=(0, 1.02))
     axes[2].set(ylabel="w of the nearest exact law", yscale="log")
-    axes[0].legend(frameon=False)
+    for panel in axes:
+        panel.xaxis.set_major_formatter("{x:g}")
+    axes[2].yaxis.set_major_formatter("{x:g}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     return figure
 
 
@@ -221,13 +157,13 @@ def _grid_of(num: int) -> tuple[int, int]:
 def draw_comparison(study: Study) -> Any:
     """Where chains start and end, method by method, with the mean reward of all samples."""
     rows, columns = _grid_of(len(study.data))
-    figure, axes = _panels(rows, columns, 2.0, text=0.55)
+    figure, axes = square_panels(rows, columns, 2.0, text=0.55)
     for panel, (name, data) in zip(axes.flat, study.data.items(), strict=False):
-        _map(panel, study, study.exact["reward"], 1.0)
+        draw_map(panel, study, study.exact["reward"], 1.0)
         start, end = data["chains"][0], data["chains"][-1]
         keep = slice(0, 120)
         panel.quiver(*start[keep].T, *(end - start)[keep].T, angles="xy", scale_units="xy", scale=1,
-                     color="white", alpha=0.35, width=0.004, headwidth=4)  # fmt: skip
+                     color="white", alpha=0.45, width=0.005, headwidth=5, headlength=6)  # fmt: skip
         panel.scatter(*start[keep].T, s=5, c=START, lw=0, alpha=0.8, zorder=3)
         panel.scatter(*end[keep].T, s=9, c=END, ec="#3a2600", lw=0.3, zorder=4)
         panel.set(title=study.labels[name], xlabel=_score(study.line(name)))
@@ -244,16 +180,17 @@ def _score(line: Row) -> str:
 def draw_steps(study: Study) -> Any:
     """The chains from a uniform grid, step by step."""
     chains = {n: d["panels"] for n, d in study.data.items() if len(d["panels"]) > 2}
-    shown: Sequence[int] = STEPS_SHOWN
-    figure, axes = _panels(max(1, len(chains)), len(shown), 1.5)
+    figure, axes = square_panels(max(1, len(chains)), len(PARTS_SHOWN), 1.5)
     for row, (name, path) in zip(axes, chains.items(), strict=False):
-        for panel, step in zip(row, shown, strict=True):
-            at = min(step, len(path) - 1)
-            _map(panel, study, _landscape(study, name, at), 1.0)
+        for panel, part in zip(row, PARTS_SHOWN, strict=True):
+            at = round(part * (len(path) - 1))
+            draw_map(panel, study, _landscape(study, name, at), 1.0)
             panel.scatter(*path[at].T, s=3.5, c=END, ec="#3a2600", lw=0.2, rasterized=True)
-        row[0].set_ylabel(study.labels[name])
-    for panel, step in zip(axes[0], shown, strict=True):
-        panel.set_title(f"step {step}" if step else "start")
+        row[0].set_ylabel(f"{study.labels[name]}, {len(path) - 1} steps")
+    for panel, part in zip(axes[0], PARTS_SHOWN, strict=True):
+        panel.set_title(
+            "start" if part == 0 else "end" if part == 1 else f"{part:.0%} of the steps"
+        )
     return figure
 
 

@@ -23,7 +23,7 @@ class Study:
         names = json.loads((out / "settings.json").read_text())["study"]["methods"]
         self.data = {n: _arrays(out / "data" / f"{n}.npz") for n in ORDER if n in names}
         self.seeds, self.sweep, self.smoothing, self.table = (
-            _rows(out / f"{name}.csv") for name in ("seeds", "sweep", "smoothing", "table")
+            read_rows(out / f"{name}.csv") for name in ("seeds", "sweep", "smoothing", "table")
         )
         self.labels = {
             row["method"]: line["method"]
@@ -40,7 +40,7 @@ def _arrays(path: Path) -> Arrays:
         return dict(file)
 
 
-def _rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[Row]:
     with path.open() as file:
         return list(csv.DictReader(file))
 

@@ -16,9 +16,8 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 def write_page(out: Path) -> Path | None:
     """page.html beside the study's tables; None if neither LQL nor NC-LQL was studied."""
-    methods = {
-        name: _method(out, name) for name in LABELS if (out / "data" / f"{name}.npz").exists()
-    }
+    studied = json.loads((out / "settings.json").read_text())["study"]["methods"]
+    methods = {name: _method(out, name) for name in LABELS if name in studied}
     if not methods:
         return None
     with np.load(out / "data" / "exact.npz") as exact:

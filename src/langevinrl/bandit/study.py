@@ -38,6 +38,7 @@ def study(config: BanditConfig) -> Path:
     (config.out / "data").mkdir(parents=True, exist_ok=True)
     _write_settings(config)
     _write_exact(config)
+    console.print(f"{len(config.methods)} methods, {config.seeds} seeds each", highlight=False)
     found: dict[str, dict[str, list[Row]]] = {}
     for name, tables, seconds in _examine_all(config):
         found[name] = tables
@@ -105,7 +106,8 @@ def _examine(config: BanditConfig, name: str) -> Found:
 def _write_settings(config: BanditConfig) -> None:
     """What was run, field by field, so that a reader need not trust the defaults of today."""
     runs = {name: dataclasses.asdict(run_settings(config, name)) for name in config.methods}
-    for run in runs.values():
+    for name, run in runs.items():
+        run["finish"] = METHODS[name].finish
         del run["out"]  # nothing is written there
     asked = dataclasses.asdict(config)
     del asked["out"]  # where this file lies

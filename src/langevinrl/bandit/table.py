@@ -48,29 +48,22 @@ def table_row(name: str, rows: list[Row]) -> Row:
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
+    """Rows that share their columns; no row, no header."""
     rows = [
         {k: f"{v:.6g}" if isinstance(v, float | np.floating) else v for k, v in row.items()}
         for row in rows
     ]
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+        if rows:
+            writer.writeheader()
         writer.writerows(rows)
 
 
 def print_table(rows: list[Row], console: Console) -> None:
     table = Table(title="Shares within 0.3 of the high modes; distances to exp(w r)/Z")
-    for name in (
-        "method",
-        *MODES,
-        "sum ± seeds",
-        "paper",
-        "reward ± std",
-        "w",
-        "TV",
-        "W1",
-        "near w",
-    ):
+    names = ("sum ± seeds", "paper", "reward ± std", "w", "TV", "W1", "near w")
+    for name in ("method", *MODES, *names):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
 
     def number(value: float | None, digits: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
@@ -12,13 +13,13 @@ from langevinrl.agents import Agent
 from langevinrl.bandit.settings import COMMON, METHODS, WARMUP, BanditConfig
 from langevinrl.config import RunConfig
 from langevinrl.envs.bandit import Bandit
-from langevinrl.train import Run
+from langevinrl.train import Compiled, Run
 from langevinrl.types import Array, Key, PyTree
 
 ENVS, UPDATES = 10, 10  # environments and updates of an iteration: one fresh action per update
 # What randomness outside training is spent on.
 PURPOSES = (
-    "sample", "start", "chain", "walkers", "sweep", "walk", "gradient", "annealed", "plain",
+    "sample", "start", "chain", "walkers", "sweep", "walk", "gradient", "nclql", "lql",
 )  # fmt: skip
 
 
@@ -27,10 +28,19 @@ def train(config: BanditConfig, name: str) -> tuple[Agent, PyTree]:
     run_config = run_settings(config, name)
     job = Run.of(run_config, partial(Bandit, config.bound))
     job.lanes.reset()
-    while job.iteration < (run_config.iterations or 0):
-        job.advance()
+    last = run_config.iterations or 0
+    _advance(job, last - last // 3)
+    if METHODS[name].finish:  # the same run and optimiser state, under a calmer agent
+        job.agent = dataclasses.replace(job.agent, **METHODS[name].finish)  # type: ignore[type-var]
+        job.compiled = Compiled(job.agent, run_config.seed_list, ENVS, UPDATES)
+    _advance(job, last)
     job.lanes.close()
     return job.agent, job.state
+
+
+def _advance(job: Run, iteration: int) -> None:
+    while job.iteration < iteration:
+        job.advance()
 
 
 def run_settings(config: BanditConfig, name: str) -> RunConfig:
