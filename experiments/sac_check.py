@@ -61,7 +61,9 @@ def theirs() -> None:
 
 
 def train_theirs(sb3: Any, seed: int, table: Any) -> None:
-    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.evaluation import (
+        evaluate_policy,
+    )
 
     model = sb3.SAC(
         "MlpPolicy", TASK, learning_rate=RATE, buffer_size=20_000, learning_starts=WARMUP,

@@ -92,9 +92,10 @@ def train(agents: list[str]) -> None:
 def curves() -> list[tuple[str, str, int, Curve]]:
     """Agent, task, draws and curve of each run there is."""
     return [
-        (agent, task, draws, read_curves([folder_of(agent, task, draws)])[0])
+        (agent, task, draws, curve)
         for agent, task, draws in JOBS
         if (folder_of(agent, task, draws) / "evaluations.csv").exists()
+        for curve in read_curves([folder_of(agent, task, draws)])
     ]
 
 
@@ -102,9 +103,7 @@ def draw() -> None:
     found = curves()
     write_table(found)
     plt = pyplot()
-    figure, axes = plt.subplots(
-        4, 5, figsize=(13, 9), sharex="row", sharey=False, layout="constrained"
-    )
+    figure, axes = plt.subplots(4, 5, figsize=(13, 9), layout="constrained")
     places = {
         (task, agent): axes.flat[10 * t + a]
         for t, task in enumerate(TASKS)
@@ -113,14 +112,19 @@ def draw() -> None:
     for (task, agent), axis in places.items():
         axis.axhline(RANDOM[task], color="0.5", linestyle=":", linewidth=1.2)
         axis.set_title(f"{NAMES[agent]}, {task.split('-')[0]}", fontsize=9)
-        axis.set_ylim(*((-1700, 0) if task == "Pendulum-v1" else (0, 9800)))
+        if task == "Pendulum-v1":
+            axis.set_ylim(-1700, 0)
+        else:  # from falling over at once to balancing for a thousand steps
+            axis.set(yscale="log", ylim=(40, 12_000))
+        axis.set_xlim(0, TASKS[task])
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
     for agent, task, draws, curve in found:
         few = draws == FEW[agent]
         label = "one draw" if draws == 1 else f"best of {draws}"
         draw_curve(places[task, agent], curve, color="#0072B2" if few else "#D55E00", label=label)
-    for axis in axes.flat:
-        axis.legend(frameon=False, fontsize=8, loc="lower right")
+    for (task, _), axis in places.items():
+        place = "lower right" if task == "Pendulum-v1" else "upper left"
+        axis.legend(frameon=False, fontsize=8, loc=place)
     figure.supxlabel("iterations (five environment steps and one update each)", fontsize=10)
     figure.supylabel(
         "return: mean of three seeds, each seed thin; dotted: random actions", fontsize=10

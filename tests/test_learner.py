@@ -10,6 +10,7 @@ import pytest
 
 from langevinrl.learner import (
     Learner,
+    clip_members,
     count_parameters,
     decaying_adam,
     descend,
@@ -60,6 +61,14 @@ def test_policy_decay_counts_its_own_updates() -> None:
         change, state = optimiser.update(jnp.ones(1), state)
         moves.append(float(-change[0]))
     np.testing.assert_allclose(moves, [0.1, 0.1, 0.1, 0.075, 0.05, 0.05], rtol=1e-4)
+
+
+def test_each_member_is_clipped_by_its_own_norm() -> None:
+    grads = {"a": jnp.array([[3.0, 0.0], [0.3, 0.0]]), "b": jnp.array([[4.0], [0.4]])}
+    clip = clip_members(2.0)
+    clipped, _ = clip.update(grads, clip.init(grads))
+    np.testing.assert_allclose(clipped["a"], [[1.2, 0.0], [0.3, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(clipped["b"], [[1.6], [0.4]], rtol=1e-6)
 
 
 def test_scalar_temperatures_are_not_counted() -> None:

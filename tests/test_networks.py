@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl.networks import MLP, Critic, Embedding, Field, mish, sinusoid
+from langevinrl.networks import MLP, Critic, Embedding, Field, gelu, mish, sinusoid
 from langevinrl.types import Spec
 
 SPEC = Spec(5, 3)
+
+
+def test_gelu_and_its_slopes() -> None:
+    x = jnp.linspace(-12.0, 12.0, 401)
+    textbook = partial(jax.nn.gelu, approximate=False)
+    for ours, theirs in ((gelu, textbook), (jax.grad(gelu), jax.grad(textbook))):
+        np.testing.assert_allclose(jax.vmap(ours)(x), jax.vmap(theirs)(x), atol=2e-6)
+    second = jax.vmap(jax.grad(jax.grad(gelu)))(x)
+    np.testing.assert_allclose(second, jax.vmap(jax.grad(jax.grad(textbook)))(x), atol=2e-6)
 
 
 def textbook_mish(x: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from langevinrl.losses import denoising, mean_flow
 from langevinrl.networks import MLP, Field, lift
+from langevinrl.samplers.choose import blockwise
 from langevinrl.samplers.diffusion import Schedule, ScheduleName, denoise, make_schedule
 from langevinrl.samplers.flow import integrate
 from langevinrl.types import Array, Key, PyTree
@@ -36,7 +37,7 @@ class DenoisingActor:
         """Independent chains for observations (B, O), scanned as one batch: (N, B, A)."""
         spec = self.network.spec
         return denoise(
-            lambda x, t: self.network.apply(params, obs, x, t),
+            lambda x, t: blockwise(lambda some: self.network.apply(params, obs, some, t), x),
             self.schedule,
             (num_candidates, len(obs), spec.act_dim),
             key,
@@ -100,7 +101,11 @@ class MeanFlowActor:
     def sample(self, params: PyTree, obs: Array, num_candidates: int, key: Key) -> Array:
         """Independent flows for observations (B, O), as one batch: (N, B, A)."""
         start = jax.random.normal(key, (num_candidates, len(obs), self.network.outputs))
-        action = integrate(partial(self.velocity, params, obs), start, self.num_steps)
+
+        def velocity(x: Array, t: Array, rho: Array) -> Array:
+            return blockwise(lambda some: self.velocity(params, obs, some, t, rho), x)
+
+        action = integrate(velocity, start, self.num_steps)
         return jnp.clip(action, -self.bound, self.bound)
 
     def loss(

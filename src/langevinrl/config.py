@@ -85,7 +85,7 @@ class RunConfig:
 
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
-        _check(self)
+        _check(RunConfig, vars(self))
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
         iterations = self._length() if self.iterations is None else self.iterations
         if self.action_bound == 0:
@@ -126,9 +126,8 @@ class RunConfig:
             if name not in known:
                 raise UserError(unknown(f"field of {self.agent}", name, known))
         values: dict[str, Any] = _tupled(self.hyperparameters)
-        agent = kind(spec=spec, **values)
-        _check(agent)
-        return agent  # type: ignore[return-value]
+        _check(kind, values)  # first: an agent compares its fields with each other
+        return kind(spec=spec, **values)  # type: ignore[return-value]
 
     def write(self, path: Path) -> None:
         draft = path.with_suffix(".partial")  # so that a crash leaves the old one whole
@@ -148,7 +147,7 @@ class RunConfig:
             if name not in known:
                 raise UserError(f"{path}: " + unknown("field", name, known))
         config = cls(**table)
-        _check(config)
+        _check(cls, vars(config))
         return dataclasses.replace(config, hyperparameters=_tupled(config.hyperparameters))
 
 
@@ -191,20 +190,20 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {what} {name!r}{hint} Known: {', '.join(known)}"
 
 
-def _check(table: Any) -> None:
-    """Every field has its declared type, and its numbers are finite and in range."""
-    hints = get_type_hints(type(table))
-    for f in dataclasses.fields(table):
-        value, hint = getattr(table, f.name), hints[f.name]
+def _check(kind: type[Any], values: dict[str, Any]) -> None:
+    """Every field's value has its declared type, and its numbers are finite and in range."""
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        hint = hints[name]
         if not _fits(value, hint):
-            raise UserError(f"{f.name} is {value!r}; expected {_describe(hint)}")
-        least, most = RANGES.get(f.name, (0 if hint is float else 1, math.inf))
+            raise UserError(f"{name} is {value!r}; expected {_describe(hint)}")
+        least, most = RANGES.get(name, (0 if hint is float else 1, math.inf))
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, bool) or not isinstance(number, int | float):
                 continue
             if not (math.isfinite(number) and least <= number <= most):
                 limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
-                raise UserError(f"{f.name} is {value!r}; expected a finite number {limits}")
+                raise UserError(f"{name} is {value!r}; expected a finite number {limits}")
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -57,6 +57,19 @@ def decaying_adam(
     return optax.adam(optax.linear_schedule(learning_rate, final_rate, length, begin))
 
 
+def clip_members(max_norm: float) -> optax.GradientTransformation:
+    """Clips each ensemble member by its own norm, as if it were trained alone."""
+    clip = optax.clip_by_global_norm(max_norm)
+
+    def update(
+        grads: PyTree, state: optax.OptState, params: PyTree | None = None
+    ) -> tuple[PyTree, optax.OptState]:
+        del params
+        return jax.vmap(lambda member: clip.update(member, state)[0])(grads), state
+
+    return optax.GradientTransformation(clip.init, update)
+
+
 def count_parameters(state: PyTree) -> int:
     """Online weights of a state's learners; scalar temperatures do not count."""
     learners = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, Learner))

@@ -36,9 +36,27 @@ def _mish_and_slope(x: Array) -> tuple[Array, Array]:
     return x * gate, gate + x * (4.0 * e * (e + 1.0) / jnp.square(n + 2.0))
 
 
+@jax.custom_jvp
+def gelu(x: Array) -> Array:
+    """x Φ(x), whose derivative shares Φ with it."""
+    return x * _normal_cdf(x)
+
+
+@gelu.defjvp
+def _gelu_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,) = primals
+    cdf, density = _normal_cdf(x), jnp.exp(-0.5 * jnp.square(x)) / (2 * jnp.pi) ** 0.5
+    return x * cdf, (cdf + x * density) * tangents[0]
+
+
+def _normal_cdf(x: Array) -> Array:
+    # By erf: half the price of erfc, which has more digits only where x Φ(x) is next to nothing.
+    return 0.5 * (1.0 + jax.lax.erf(x / 2**0.5))
+
+
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "mish": mish,
-    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "gelu": gelu,
     "relu": jax.nn.relu,
 }
 

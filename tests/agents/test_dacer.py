@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from parts import SPEC, close, gradient, make_batch, set_apart
 
-from langevinrl.agents.dacer import DACER, State, distributional
+from langevinrl.agents.dacer import DACER, State
 from langevinrl.learner import count_parameters
+from langevinrl.losses import distributional
 from langevinrl.types import Array, Batch, Spec, Update
 
-SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
 # Rates large enough that "before the step" and "after the step" are far apart.
 AGENT = DACER(
     SPEC,
@@ -32,24 +33,9 @@ KEY = jax.random.key(7)
 BACKUP_KEY, ACTOR_KEY, _ = jax.random.split(KEY, 3)
 
 
-def make_batch(size: int = 6) -> Batch:
-    rng = np.random.default_rng(0)
-    return Batch(
-        obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        action=jnp.asarray(rng.uniform(-2, 2, size=(size, 2)), jnp.float32),
-        reward=jnp.asarray(rng.normal(size=size), jnp.float32),
-        bootstrap=jnp.asarray(rng.integers(0, 2, size), jnp.float32),
-        next_obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        row=jnp.arange(size),
-        extra={},
-    )
-
-
 def make_state(agent: DACER = AGENT) -> State:
-    """A state whose target copy differs from its weights."""
     state = agent.init(jax.random.key(0))
-    apart = jax.tree.map(lambda x: x + 0.1, state.critic.params)
-    return state._replace(critic=state.critic._replace(target_params=apart))
+    return state._replace(critic=set_apart(state.critic))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -57,38 +43,9 @@ def update(agent: DACER, state: State, batch: Batch) -> Update:
     return agent.update(state, batch, KEY)
 
 
-def gradient(opt_state: optax.OptState) -> Any:
-    """What Adam was given on its first step: a tenth of it is its first moment."""
-    return jax.tree.map(lambda mu: 10 * mu, optax.tree_utils.tree_get(opt_state, "mu"))
-
-
-def close(left: Any, right: Any) -> bool:
-    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
-    return all(np.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in pairs)
-
-
 def test_parameter_count_on_humanoid() -> None:
     state = jax.eval_shape(DACER(Spec(376, 17)).init, KEY)
     assert count_parameters(state) == 707_909
-
-
-def test_critic_loss_has_the_gradients_of_the_formula() -> None:
-    rng = np.random.default_rng(0)
-    mean, std = rng.normal(size=(2, 5)), rng.uniform(0.1, 2.0, size=(2, 5))
-    y, drawn = rng.normal(size=5), 3 * rng.normal(size=(2, 5))
-    spread = np.array([0.2, 2.0])  # so that some drawn backups are cut
-    b = spread[:, None]
-    near = mean + np.clip(drawn - mean, -3 * b, 3 * b)
-    assert (near != drawn).any() and np.isclose(near, drawn).any()
-    by_mean = -(b**2 + 0.1) * (y - mean) / (std**2 + 0.1) / 5
-    by_std = -(b**2 + 0.1) * ((mean - near) ** 2 - std**2) / (std**3 + 0.1) / 5
-    moments = (jnp.asarray(mean, jnp.float32), jnp.asarray(std, jnp.float32))
-    rest = tuple(jnp.asarray(x, jnp.float32) for x in (y, drawn, spread))
-    grads = jax.grad(distributional, argnums=(0, 1))(*moments, *rest)
-    np.testing.assert_allclose(grads[0], by_mean, rtol=1e-4)
-    np.testing.assert_allclose(grads[1], by_std, rtol=1e-4, atol=1e-6)
-    value = (by_mean * mean + by_std * std).sum()  # linear in what is differentiated
-    np.testing.assert_allclose(distributional(*moments, *rest), value, rtol=1e-4)
 
 
 def test_backups_follow_the_member_with_the_lower_mean() -> None:
@@ -110,7 +67,7 @@ def test_backups_follow_the_member_with_the_lower_mean() -> None:
 
 
 def test_spread_starts_at_the_batch_and_then_creeps() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(6)
     new = update(AGENT, state, batch).state
     std = AGENT.moments(state.critic.params, batch.obs, batch.action)[1].mean(axis=1)
     np.testing.assert_allclose(new.spread, std, rtol=1e-5)
@@ -120,7 +77,7 @@ def test_spread_starts_at_the_batch_and_then_creeps() -> None:
 
 
 def test_critics_descend_with_the_refreshed_spread() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(6)
     new = update(AGENT, state, batch).state
     y, drawn = AGENT._backups(state, batch, BACKUP_KEY)
 
@@ -134,7 +91,7 @@ def test_critics_descend_with_the_refreshed_spread() -> None:
 
 
 def test_policy_climbs_the_old_critics_through_the_whole_chain() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(6)
     taken = gradient(update(AGENT, state, batch).state.actor.opt_state)
     chain_key, noise_key = jax.random.split(ACTOR_KEY)
 
@@ -163,7 +120,7 @@ def test_policy_climbs_the_old_critics_through_the_whole_chain() -> None:
 
 
 def test_policy_and_target_critics_move_every_second_update() -> None:
-    batch, states = make_batch(), [make_state()]
+    batch, states = make_batch(6), [make_state()]
     for _ in range(4):
         states.append(update(AGENT, states[-1], batch).state)
     for k, (old, new) in enumerate(pairwise(states)):
@@ -176,7 +133,7 @@ def test_policy_and_target_critics_move_every_second_update() -> None:
 
 
 def test_temperature_falls_only_when_due_while_the_entropy_is_above_its_target() -> None:
-    batch, states = make_batch(), [make_state()]
+    batch, states = make_batch(6), [make_state()]
     for _ in range(4):
         states.append(update(AGENT, states[-1], batch).state)
     log_alpha = np.array([state.temperature.params for state in states])
@@ -189,7 +146,7 @@ def test_entropy_is_that_of_the_actions_as_explored() -> None:
     # A chain that starts at zero under no network stays there; the noise on top is all there is.
     agent = replace(AGENT, num_steps=1, start_std=0.0, hidden=())
     agent = replace(agent, num_entropy_actions=400, num_gaussians=1, target_entropy_scale=-2.0)
-    state, batch = make_state(agent), make_batch()
+    state, batch = make_state(agent), make_batch(6)
     blank = jax.tree.map(jnp.zeros_like, state.actor.params)
     state = state._replace(actor=state.actor._replace(params=blank))
     new, metrics, _ = update(agent, state, batch)
@@ -203,7 +160,7 @@ def test_entropy_is_that_of_the_actions_as_explored() -> None:
 
 
 def test_exploring_adds_clipped_noise_to_the_chain() -> None:
-    state, obs = make_state(), make_batch().obs
+    state, obs = make_state(), make_batch(6).obs
     chain_key, noise_key = jax.random.split(KEY)
     chain = np.asarray(AGENT.actor.sample(state.actor.params, obs, 1, chain_key)[0])
     np.testing.assert_allclose(AGENT.act(state, obs, KEY, explore=False), chain, atol=1e-6)
@@ -214,7 +171,7 @@ def test_exploring_adds_clipped_noise_to_the_chain() -> None:
 
 def test_of_several_chains_the_higher_mean_is_chosen() -> None:
     agent = replace(AGENT, best_of=5)
-    state, obs = make_state(agent), make_batch().obs
+    state, obs = make_state(agent), make_batch(6).obs
     candidates = agent.actor.sample(state.actor.params, obs, 5, jax.random.split(KEY)[0])
     mean = agent.critic.apply(state.critic.params, obs, candidates)[..., 0].min(axis=0)
     chosen = agent.act(state, obs, KEY, explore=False)
@@ -232,7 +189,7 @@ def test_the_originals_chain_is_a_setting() -> None:
 
 
 def test_fifty_updates_stay_finite() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(6)
     for _ in range(50):
         state, metrics, rewrite = update(AGENT, state, batch)
         assert rewrite is None and all(np.isfinite(metric) for metric in metrics.values())

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from parts import SPEC, make_batch, set_apart
 
 from langevinrl.actors import MeanFlowActor
 from langevinrl.agents.mfp import MFP, State
 from langevinrl.learner import Learner, count_parameters, descend, enrol
 from langevinrl.losses import mean_flow
 from langevinrl.networks import MLP
-from langevinrl.types import Array, Batch, Spec
+from langevinrl.types import Array, Spec
 
-SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
 # A rate large enough that "before the step" and "after the step" are far apart.
 AGENT = MFP(
     SPEC,
@@ -39,24 +39,9 @@ LOSS = jax.jit(MeanFlowActor.loss, static_argnums=(0, 4))
 VALUE = jax.jit(AGENT.critic.apply)
 
 
-def make_batch(size: int = 8) -> Batch:
-    rng = np.random.default_rng(0)
-    return Batch(
-        obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        action=jnp.asarray(rng.uniform(-2, 2, size=(size, 2)), jnp.float32),
-        reward=jnp.asarray(rng.normal(size=size), jnp.float32),
-        bootstrap=jnp.asarray(rng.integers(0, 2, size), jnp.float32),
-        next_obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        row=jnp.arange(size),
-        extra={},
-    )
-
-
 def make_state() -> State:
-    """A state whose target copy differs from its weights."""
     state = INIT(AGENT, jax.random.key(0))
-    apart = jax.tree.map(lambda x: np.asarray(x) + np.float32(0.1), state.critic.params)
-    return state._replace(critic=state.critic._replace(target_params=apart))
+    return state._replace(critic=set_apart(state.critic))
 
 
 def paths(size: int) -> tuple[Any, Any, Any, Any]:
@@ -168,7 +153,7 @@ def test_actor_draws_two_times_in_order() -> None:
 
 def test_one_step_policy_is_one_call() -> None:
     agent = replace(AGENT, flow_steps=1, best_of=1)
-    state, obs = make_state(), make_batch().obs
+    state, obs = make_state(), make_batch(8).obs
     noise = jax.random.normal(KEY, (1, 8, 2))[0]
     times = jnp.float32(0), jnp.float32(1)
     jump = noise + VELOCITY(AGENT.actor, state.actor.params, obs, noise, *times)
@@ -177,7 +162,7 @@ def test_one_step_policy_is_one_call() -> None:
 
 
 def test_times_per_row_and_for_all_rows_agree() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(8)
     single = jnp.float32(0.25), jnp.float32(0.75)
     rows = tuple(jnp.full(8, time) for time in single)
     one, each = (
@@ -189,7 +174,7 @@ def test_times_per_row_and_for_all_rows_agree() -> None:
 
 @pytest.mark.parametrize("explore", [True, False])
 def test_acting_keeps_the_best_of_its_flows(explore: bool) -> None:
-    state, obs = make_state(), make_batch().obs
+    state, obs = make_state(), make_batch(8).obs
     action = ACT(AGENT, state, obs, KEY, explore=explore)
     np.testing.assert_allclose(action, chosen_by_hand(state, obs, KEY), rtol=1e-4, atol=1e-5)
     assert float(np.abs(action).max()) <= 2.0
@@ -203,7 +188,7 @@ def test_parameter_count_on_humanoid() -> None:
 @pytest.mark.parametrize("imitate", ["best", "replay"])
 def test_order_of_an_update(imitate: Any) -> None:
     agent = replace(AGENT, imitate=imitate, constraint_weight=0.5)
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(8)
     new, metrics, rewrite = UPDATE(agent, state, batch, KEY)
     next_key, best_key, flow_key = jax.random.split(KEY, 3)
     # The backup: best candidate of the online networks, valued by the target copy's minimum.
@@ -225,14 +210,9 @@ def test_order_of_an_update(imitate: Any) -> None:
     np.testing.assert_allclose(metrics["policy/imitation"], imitation(model), rtol=1e-4)
     assert not np.allclose(chosen, chosen_by_hand(state, batch.obs, best_key))
     # The target copy follows the critics after their step.
-    jax.tree.map(
-        lambda old, weight, target: np.testing.assert_allclose(
-            target, 0.995 * np.asarray(old) + 0.005 * np.asarray(weight), rtol=1e-5, atol=1e-6
-        ),
-        state.critic.target_params,
-        new.critic.params,
-        new.critic.target_params,
-    )
+    slow = optax.incremental_update(new.critic.params, state.critic.target_params, 0.005)
+    same = partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6)
+    jax.tree.map(same, new.critic.target_params, slow)
     assert rewrite is None
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import optax
 import pytest
 
-from langevinrl.agents.nclql import NCLQL, State
+from langevinrl.agents.langevin import State
+from langevinrl.agents.nclql import NCLQL
+from langevinrl.errors import UserError
 from langevinrl.types import Array, Batch, PyTree, Spec
 
 SPEC = Spec(3, 2)
@@ -139,3 +141,17 @@ def test_best_of_picks_the_chain_the_clean_critic_values_most() -> None:
         assert action.shape == (64, 2)
         value[n] = float(SMALL.critic.apply(state.critic.params, obs, action, 9).min(0).mean())
     assert value[16] > value[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"num_levels": 1}, "num_levels is 1"),
+        ({"sigma_min": 0.0}, "more than 0"),
+        ({"sigma_min": 0.1}, "less than sigma_max"),
+        ({"sigma_max": 1e-4}, "less than sigma_max, 0.0001"),
+    ],
+)
+def test_a_ladder_has_two_rungs_and_leads_down(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        NCLQL(SPEC, **fields)

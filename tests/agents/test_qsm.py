@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from parts import SPEC, close, gradient, make_batch, set_apart
 
 from langevinrl.agents.qsm import QSM, State
 from langevinrl.learner import count_parameters
 from langevinrl.samplers.diffusion import make_schedule, reverse
 from langevinrl.types import Array, Batch, Key, Spec, Update
 
-SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
 # Rates large enough that "before the step" and "after the step" are far apart.
 LANGEVIN = QSM(
     SPEC,
@@ -32,24 +32,9 @@ DDPM = replace(LANGEVIN, sampler="ddpm")
 KEY = jax.random.key(7)
 
 
-def make_batch(size: int = 6) -> Batch:
-    rng = np.random.default_rng(0)
-    return Batch(
-        obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        action=jnp.asarray(rng.uniform(-2, 2, size=(size, 2)), jnp.float32),
-        reward=jnp.asarray(rng.normal(size=size), jnp.float32),
-        bootstrap=jnp.asarray(rng.integers(0, 2, size), jnp.float32),
-        next_obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        row=jnp.arange(size),
-        extra={},
-    )
-
-
 def make_state(agent: QSM = LANGEVIN) -> State:
-    """A state whose target copy differs from its weights."""
     state = agent.init(jax.random.key(0))
-    apart = jax.tree.map(lambda x: x + 0.1, state.critic.params)
-    return state._replace(critic=state.critic._replace(target_params=apart))
+    return state._replace(critic=set_apart(state.critic))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -60,16 +45,6 @@ def update(agent: QSM, state: State, batch: Batch) -> Update:
 @partial(jax.jit, static_argnums=(0, 4))
 def act(agent: QSM, state: State, obs: Array, key: Key, explore: bool) -> Array:
     return agent.act(state, obs, key, explore=explore)
-
-
-def gradient(opt_state: optax.OptState) -> Any:
-    """What Adam was given on its first step: a tenth of it is its first moment."""
-    return jax.tree.map(lambda mu: 10 * mu, optax.tree_utils.tree_get(opt_state, "mu"))
-
-
-def close(left: Any, right: Any) -> bool:
-    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
-    return all(np.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in pairs)
 
 
 def slopes(agent: QSM, critic: Any, obs: Array, action: Array) -> tuple[Array, Array]:
@@ -89,7 +64,7 @@ def test_parameter_count_on_humanoid() -> None:
 @pytest.mark.parametrize("num", [1, 3])
 def test_walk_shrinks_its_steps_and_online_critics_choose_among_chains(num: int) -> None:
     agent = replace(LANGEVIN, best_of=num)
-    state, obs = make_state(agent), make_batch().obs
+    state, obs = make_state(agent), make_batch(6).obs
     start_key, chain_key = jax.random.split(KEY)
     x = np.asarray(jax.random.normal(start_key, (num, 6, 2)))
     keys = jax.random.split(chain_key, 4)
@@ -104,7 +79,7 @@ def test_walk_shrinks_its_steps_and_online_critics_choose_among_chains(num: int)
 
 def test_reverse_chain_by_hand() -> None:
     agent = replace(DDPM, best_of=1)
-    state, obs = make_state(agent), make_batch().obs
+    state, obs = make_state(agent), make_batch(6).obs
     schedule = make_schedule("vp", 4)
     beta, alpha_bar = (np.asarray(c, np.float64) for c in (schedule.beta, schedule.alpha_bar))
     start_key, chain_key = jax.random.split(KEY)
@@ -132,7 +107,7 @@ def test_reverse_chain_keeps_a_standard_normal() -> None:
 
 
 def test_timeless_score_learns_the_slope_of_the_lesser_new_critic() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(6)
     new = update(LANGEVIN, state, batch).state
 
     def taught(critic: Any) -> Any:
@@ -149,7 +124,7 @@ def test_timeless_score_learns_the_slope_of_the_lesser_new_critic() -> None:
 
 
 def test_timed_score_learns_the_mean_slope_at_noised_actions() -> None:
-    state, batch = make_state(DDPM), make_batch()
+    state, batch = make_state(DDPM), make_batch(6)
     new = update(DDPM, state, batch).state
     step_key, noise_key = jax.random.split(jax.random.split(KEY)[1])
     step = jax.random.randint(step_key, (6,), 0, 4)
@@ -168,7 +143,7 @@ def test_timed_score_learns_the_mean_slope_at_noised_actions() -> None:
 
 @pytest.mark.parametrize("agent", [LANGEVIN, DDPM])
 def test_critics_regress_on_the_target_critics_minimum(agent: QSM) -> None:
-    state, batch = make_state(agent), make_batch()
+    state, batch = make_state(agent), make_batch(6)
     next_action = act(agent, state, batch.next_obs, jax.random.split(KEY)[0], True)
     next_q = np.asarray(
         agent.critic.apply(state.critic.target_params, batch.next_obs, next_action)
@@ -186,7 +161,7 @@ def test_critics_regress_on_the_target_critics_minimum(agent: QSM) -> None:
 
 @pytest.mark.parametrize("agent", [LANGEVIN, DDPM])
 def test_evaluation_has_the_same_noise_in_every_state(agent: QSM) -> None:
-    state, obs = make_state(agent), make_batch().obs
+    state, obs = make_state(agent), make_batch(6).obs
     twice = obs.at[-1].set(obs[0])
     action = act(agent, state, twice, KEY, False)
     np.testing.assert_allclose(action[0], action[-1], atol=1e-6)
@@ -199,7 +174,7 @@ def test_evaluation_has_the_same_noise_in_every_state(agent: QSM) -> None:
 
 def test_noise_is_added_to_explored_actions_only() -> None:
     noisy = replace(LANGEVIN, noise_scale=0.1)
-    state, obs = make_state(), make_batch().obs
+    state, obs = make_state(), make_batch(6).obs
     still, moved = (act(agent, state, obs, KEY, True) for agent in (LANGEVIN, noisy))
     noise = 0.1 * jax.random.normal(jax.random.split(KEY)[1], still.shape)
     np.testing.assert_allclose(moved, np.clip(still + noise, -2, 2), atol=1e-5)
@@ -222,7 +197,7 @@ def test_rate_of_the_score_decays_unless_told(final: float, rates: list[float]) 
 
 @pytest.mark.parametrize("agent", [LANGEVIN, DDPM])
 def test_fifty_updates_stay_finite(agent: QSM) -> None:
-    state, batch = make_state(agent), make_batch()
+    state, batch = make_state(agent), make_batch(6)
     for _ in range(50):
         state, metrics, _ = update(agent, state, batch)
         assert all(np.isfinite(metric) for metric in metrics.values())

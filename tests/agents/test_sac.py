@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from parts import SPEC, make_batch, set_apart
 
 from langevinrl import losses
 from langevinrl.actors import TanhGaussianActor
@@ -18,7 +21,6 @@ from langevinrl.learner import count_parameters
 from langevinrl.networks import MLP
 from langevinrl.types import Array, Batch, Spec
 
-SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
 # A rate large enough that "before the step" and "after the step" are far apart.
 AGENT = SAC(
     SPEC,
@@ -37,24 +39,9 @@ UPDATE = jax.jit(SAC.update, static_argnums=0)
 ACT = jax.jit(SAC.act, static_argnums=0, static_argnames="explore")
 
 
-def make_batch(size: int = 8) -> Batch:
-    rng = np.random.default_rng(0)
-    return Batch(
-        obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        action=jnp.asarray(rng.uniform(-2, 2, size=(size, 2)), jnp.float32),
-        reward=jnp.asarray(rng.normal(size=size), jnp.float32),
-        bootstrap=jnp.asarray(rng.integers(0, 2, size), jnp.float32),
-        next_obs=jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        row=jnp.arange(size),
-        extra={},
-    )
-
-
 def make_state(agent: SAC = AGENT) -> State:
-    """A state whose target copy differs from its weights."""
     state = INIT(agent, jax.random.key(0))
-    apart = jax.tree.map(lambda x: np.asarray(x) + np.float32(0.1), state.critic.params)
-    return state._replace(critic=state.critic._replace(target_params=apart))
+    return state._replace(critic=set_apart(state.critic))
 
 
 def gaussian_actor(
@@ -134,7 +121,7 @@ def test_deviation_is_clipped_and_saturation_stays_finite() -> None:
 
 
 def test_evaluation_is_the_squashed_mean() -> None:
-    state, obs = make_state(), make_batch().obs
+    state, obs = make_state(), make_batch(8).obs
     mean = FORWARD(AGENT.actor.network, state.actor.params, obs)[:, :2]
     for agent in (AGENT, replace(AGENT, best_of=4)):
         for seed in (0, 1):
@@ -155,7 +142,7 @@ def test_exploration_draws_from_the_gaussian() -> None:
 
 def test_best_of_keeps_the_most_valuable_draw() -> None:
     agent = replace(AGENT, best_of=5)
-    state, obs = make_state(), make_batch().obs
+    state, obs = make_state(), make_batch(8).obs
     noise = jax.random.normal(KEY, (5, 8, 2))
     candidates = np.asarray(PLACE(agent.actor, state.actor.params, obs, noise)[0])
     scores = np.stack(
@@ -189,7 +176,7 @@ def test_temperature_loss_by_hand(log_alpha: float, log_prob: list[float], loss:
 
 
 def test_backup_pays_for_the_entropy_of_the_next_action() -> None:
-    state, batch = make_state(), make_batch()
+    state, batch = make_state(), make_batch(8)
     noise = jax.random.normal(jax.random.split(KEY)[0], (1, 8, 2))[0]
     action = PLACE(AGENT.actor, state.actor.params, batch.next_obs, noise)[0]
     log_prob = log_prob_by_hand(AGENT, state.actor.params, batch.next_obs, noise)
@@ -206,7 +193,7 @@ def test_backup_pays_for_the_entropy_of_the_next_action() -> None:
 @pytest.mark.parametrize("correction", [True, False])
 def test_order_of_an_update(correction: bool) -> None:
     agent = replace(AGENT, squash_correction=correction)
-    state, batch = make_state(agent), make_batch()
+    state, batch = make_state(agent), make_batch(8)
     new, metrics, rewrite = UPDATE(agent, state, batch, KEY)
     noise = jax.random.normal(jax.random.split(KEY)[1], batch.action.shape)
     action, log_prob = PLACE(agent.actor, state.actor.params, batch.obs, noise)
@@ -227,14 +214,9 @@ def test_order_of_an_update(correction: bool) -> None:
     step = -0.05 * np.sign(-float(log_prob.mean()) - agent.target_entropy)
     np.testing.assert_allclose(new.temperature.params, 1.0 + step, rtol=1e-4)
     # The target copy follows the critics after their step.
-    jax.tree.map(
-        lambda old, weight, target: np.testing.assert_allclose(
-            target, 0.995 * np.asarray(old) + 0.005 * np.asarray(weight), rtol=1e-5, atol=1e-6
-        ),
-        state.critic.target_params,
-        new.critic.params,
-        new.critic.target_params,
-    )
+    slow = optax.incremental_update(new.critic.params, state.critic.target_params, 0.005)
+    same = partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6)
+    jax.tree.map(same, new.critic.target_params, slow)
     assert rewrite is None
     if correction:
         hand = log_prob_by_hand(agent, state.actor.params, batch.obs, noise)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from langevinrl.samplers.choose import best_of, jitter
+from langevinrl.samplers import choose
+from langevinrl.samplers.choose import best_of, blockwise, jitter
 from langevinrl.types import Array
 
 KEY = jax.random.key(0)
@@ -16,6 +18,21 @@ def test_each_row_keeps_its_own_best() -> None:
     candidates = jnp.arange(12.0).reshape(3, 2, 2)
     q = jnp.array([[1.0, 5.0], [4.0, 3.0], [2.0, 9.0]])
     np.testing.assert_array_equal(best_of(candidates, lambda _: q), [[4.0, 5.0], [10.0, 11.0]])
+
+
+@pytest.mark.parametrize("num", [1, 4, 5, 6])  # one block, two whole ones, and a remainder
+def test_blocks_together_are_the_whole(monkeypatch: pytest.MonkeyPatch, num: int) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def value(action: Array) -> Array:
+        seen.append(action.shape)
+        return action.sum(axis=-1)
+
+    candidates = jax.random.normal(KEY, (num, 3, 2))
+    monkeypatch.setattr(choose, "BLOCK_ROWS", 7)  # two candidates of three rows
+    np.testing.assert_allclose(blockwise(value, candidates), candidates.sum(axis=-1), rtol=1e-6)
+    assert (num, 3, 2) not in seen or num == 1
+    np.testing.assert_allclose(blockwise(value, candidates[0]), candidates[0].sum(axis=-1))
 
 
 def test_first_wins_a_tie() -> None:

@@ -28,19 +28,6 @@ class State(NamedTuple):
     updates: Array
 
 
-def distributional(mean: Array, std: Array, y: Array, drawn: Array, spread: Array) -> Array:
-    """Regression of Gaussian values (members, B) on mean backups y (B,) and `drawn` ones.
-
-    A likelihood's gradients, made safe: small deviations hardly divide, drawn backups stay within
-    three of the running `spread` (members,), and its square undoes the division by the variance.
-    """
-    mu, sigma, y = jax.lax.stop_gradient((mean, std, y[None]))
-    near = mu + jnp.clip(drawn - mu, -3 * spread[:, None], 3 * spread[:, None])
-    mean_pull = (y - mu) / (sigma**2 + 0.1)
-    std_pull = ((mu - near) ** 2 - sigma**2) / (sigma**3 + 0.1)
-    return -((spread**2 + 0.1) * (mean * mean_pull + std * std_pull).mean(axis=-1)).sum()
-
-
 @dataclass(frozen=True)
 class DACER(Denoising):
     """Q is climbed through the whole chain; an estimate of its entropy sets the noise on top."""
@@ -66,7 +53,7 @@ class DACER(Denoising):
     def init(self, key: Key) -> State:
         temperature = enrol(jnp.log(jnp.asarray(self.initial_alpha)), self.temperature_optimiser)
         rest = (jnp.zeros(self.critic.num_members), jnp.zeros(()), jnp.zeros((), jnp.int32))
-        return State(*self.enrol_networks(key), temperature, *rest)
+        return State(*self.enrol_networks(self.actor, key), temperature, *rest)
 
     def moments(self, params: PyTree, obs: Array, action: Array) -> tuple[Array, Array]:
         """Mean and deviation of each member's value: (members, ..., B)."""
@@ -90,7 +77,8 @@ class DACER(Denoising):
         spread = state.spread + rate * (std - state.spread)
 
         def likelihood(params: PyTree) -> Array:
-            return distributional(*self.moments(params, batch.obs, batch.action), y, drawn, spread)
+            moments = self.moments(params, batch.obs, batch.action)
+            return losses.distributional(*moments, y, drawn, spread)
 
         def ascent(params: PyTree) -> Array:  # on the critics before this update
             action = self._explore(state, params, batch.obs, 1, actor_key)[0]

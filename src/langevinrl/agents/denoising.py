@@ -9,35 +9,28 @@ import jax.numpy as jnp
 import optax
 
 from langevinrl.actors import DenoisingActor
-from langevinrl.agents.contract import Common
+from langevinrl.agents.actor_critic import ActorCritic
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, decaying_adam, descend, enrol, track, when
-from langevinrl.losses import noise_temperature, squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, Field
+from langevinrl.losses import noise_temperature
+from langevinrl.networks import Embedding, Field
 from langevinrl.samplers.choose import best_of, jitter
 from langevinrl.samplers.diffusion import ScheduleName
-from langevinrl.types import Array, Batch, Key, PyTree
+from langevinrl.types import Array, Key, PyTree
 
 
 @dataclass(frozen=True)
-class Denoising(Common):
+class Denoising(ActorCritic):
     """A denoising policy whose candidates twin critics choose among; delayed steps and targets."""
 
     num_steps: int = 20  # T: denoising steps per action
     schedule: ScheduleName = "linear"  # noise rates: linear (released code), vp or cosine
     schedule_scale: float = 0.8  # c: factor on the linear schedule (released code)
     start_std: float = 0.5  # spread of the noise a chain starts from (released code; originals: 1)
-    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
-    actor_learning_rate: float = 3e-4  # Adam's rate for the policy
     final_actor_learning_rate: float = 3e-5  # after the decay (released code; the paper has none)
     delay: int = 2  # updates per step of the policy and of the target copies (released code)
-    activation: Activation = "mish"  # after each hidden layer
     embedding_size: int = 16  # width of the denoising step's embedding
     best_of: int = 32  # N: chains per action, the most valuable kept
-
-    @property
-    def critic(self) -> Critic:
-        return Critic(Field(self.spec, 1, self.hidden, self.activation))
 
     @property
     def actor(self) -> DenoisingActor:
@@ -48,42 +41,13 @@ class Denoising(Common):
         )
 
     @property
-    def critic_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.critic_learning_rate)
-
-    @property
     def actor_optimiser(self) -> optax.GradientTransformation:
         return decaying_adam(self.actor_learning_rate, self.final_actor_learning_rate)
-
-    def enrol_networks(self, key: Key) -> tuple[Learner, Learner]:
-        """Fresh critics and policy."""
-        critic_key, actor_key = jax.random.split(key)
-        critic = enrol(self.critic.init(critic_key), self.critic_optimiser)
-        return critic, enrol(self.actor.init(actor_key), self.actor_optimiser)
-
-    def value(self, params: PyTree, obs: Array, action: Array) -> Array:
-        """The lesser of the critics' values, (..., B)."""
-        return self.critic.apply(params, obs, action).min(axis=0)
 
     def choose(self, actor_params: PyTree, critic_params: PyTree, obs: Array, key: Key) -> Array:
         """The most valuable of N chains for each observation: (B, A)."""
         candidates = self.actor.sample(actor_params, obs, self.best_of, key)
         return best_of(candidates, lambda action: self.value(critic_params, obs, action))
-
-    def backup(self, critic: Learner, batch: Batch, next_action: Array) -> Array:
-        """What the critics regress on: (B,)."""
-        next_q = self.critic.apply(critic.target_params, batch.next_obs, next_action)
-        return td_backup(next_q, batch, self.gamma, self.reward_scale)
-
-    def regress(
-        self, critic: Learner, batch: Batch, backup: Array, at: PyTree | None = None
-    ) -> Learner:
-        """One step of the critics to the backup, along the gradient `at` other weights if given."""
-
-        def bellman(params: PyTree) -> Array:
-            return squared(self.critic.apply(params, batch.obs, batch.action) - backup[None])
-
-        return descend(critic, self.critic_optimiser, bellman, at)
 
     def follow(self, due: Array, learner: Learner) -> Learner:
         """Move the target copy, if due."""

@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import optax
 
 from langevinrl.actors import DenoisingActor
-from langevinrl.agents.contract import Common
-from langevinrl.learner import Learner, descend, enrol, track, when
-from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, Field
+from langevinrl.agents.actor_critic import ActorCritic
+from langevinrl.learner import Learner, clip_members, descend, enrol, track, when
+from langevinrl.networks import Activation, Embedding, Field
 from langevinrl.samplers.choose import best_of
 from langevinrl.samplers.diffusion import ScheduleName
 from langevinrl.types import Array, Batch, Key, PyTree, Update
@@ -25,21 +24,8 @@ class State(NamedTuple):
     updates: Array
 
 
-def clip_members(max_norm: float) -> optax.GradientTransformation:
-    """Clips each ensemble member by its own norm, as if it were trained alone."""
-    clip = optax.clip_by_global_norm(max_norm)
-
-    def update(
-        grads: PyTree, state: optax.OptState, params: PyTree | None = None
-    ) -> tuple[PyTree, optax.OptState]:
-        del params
-        return jax.vmap(lambda member: clip.update(member, state)[0])(grads), state
-
-    return optax.GradientTransformation(clip.init, update)
-
-
 @dataclass(frozen=True)
-class DIPO(Common):
+class DIPO(ActorCritic):
     """Replayed actions climb the critic and are written back; a diffusion policy fits them."""
 
     # The improved twin of every replayed action, here in place of a second buffer of pairs.
@@ -53,18 +39,12 @@ class DIPO(Common):
     num_ascent_steps: int = 30  # Adam steps that improve an action (original: 20 to 40 by task)
     ascent_rate: float = 0.03  # Adam's rate for improving actions
     ascent_max_norm: float = 0.16  # clip of the batch's action gradient (original: m x 0.08 to 0.3)
-    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
-    actor_learning_rate: float = 3e-4  # Adam's rate for the policy
     max_norm: float = 2.0  # clip of the policy's and of each critic's gradient (released code)
     backup_policy: Literal["target", "online"] = "target"  # draws the next action (code: target)
     actor_delay: int = 2  # updates per move of the policy's target copy (released code)
     activation: Activation = "mish"  # after each hidden layer (paper); relu is the released code
     embedding_size: int = 32  # width of the denoising step's sinusoid
     best_of: int = 1  # N: chains per action, the most valuable kept
-
-    @property
-    def critic(self) -> Critic:
-        return Critic(Field(self.spec, 1, self.hidden, self.activation))
 
     @property
     def actor(self) -> DenoisingActor:
@@ -84,10 +64,7 @@ class DIPO(Common):
         return optax.chain(clip, optax.adam(self.actor_learning_rate))
 
     def init(self, key: Key) -> State:
-        critic_key, actor_key = jax.random.split(key)
-        critic = enrol(self.critic.init(critic_key), self.critic_optimiser)
-        actor = enrol(self.actor.init(actor_key), self.actor_optimiser)
-        return State(critic, actor, jnp.zeros((), jnp.int32))
+        return State(*self.enrol_networks(self.actor, key), jnp.zeros((), jnp.int32))
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         del explore  # the chain's own noise is the exploration; evaluation samples it too
@@ -98,13 +75,8 @@ class DIPO(Common):
         slow = self.backup_policy == "target"
         source = state.actor.target_params if slow else state.actor.params
         next_action = self._sample(source, state.critic.params, batch.next_obs, next_key)
-        next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
-        backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-
-        def bellman(params: PyTree) -> Array:
-            return squared(self.critic.apply(params, batch.obs, batch.action) - backup[None])
-
-        critic = descend(state.critic, self.critic_optimiser, bellman)
+        backup = self.backup(state.critic, batch, next_action)
+        critic = self.regress(state.critic, batch, backup)
         # The critics' own rows serve here too.  The original draws others, by the same law from
         # the same pairs; a second draw would change no expectation and cost another gather.
         improved = self._improve(critic.params, batch.obs, batch.extra["improved"])
@@ -133,13 +105,11 @@ class DIPO(Common):
         bound = self.spec.act_bound
 
         def step(learner: Learner, _: None) -> tuple[Learner, None]:
-            moved = descend(
-                learner, optimiser, lambda a: -self.critic.apply(params, obs, a).min(axis=0).sum()
-            )
+            moved = descend(learner, optimiser, lambda a: -self.value(params, obs, a).sum())
             return moved._replace(params=jnp.clip(moved.params, -bound, bound)), None
 
         return jax.lax.scan(step, enrol(action, optimiser), length=self.num_ascent_steps)[0].params
 
     def _sample(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
         candidates = self.actor.sample(actor, obs, self.best_of, key)
-        return best_of(candidates, lambda action: self.critic.apply(critic, obs, action).min(0))
+        return best_of(candidates, lambda action: self.value(critic, obs, action))

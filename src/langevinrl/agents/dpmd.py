@@ -32,7 +32,7 @@ class DPMD(Tempered):
     repeat_critic_step: bool = True  # step twice along one critic gradient (released code)
 
     def init(self, key: Key) -> State:
-        learners = (*self.enrol_networks(key), self.enrol_temperature())
+        learners = (*self.enrol_networks(self.actor, key), self.enrol_temperature())
         return State(*learners, jnp.zeros((), jnp.int32), mean_q=jnp.zeros(()), std_q=jnp.ones(()))
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import jax
-import optax
 
 from langevinrl.actors import MeanFlowActor
-from langevinrl.agents.contract import Common
-from langevinrl.learner import Learner, descend, enrol, track
-from langevinrl.losses import squared, td_backup
-from langevinrl.networks import MLP, Activation, Critic, Field
+from langevinrl.agents.actor_critic import ActorCritic
+from langevinrl.learner import Learner, descend, track
+from langevinrl.networks import MLP, Activation
 from langevinrl.samplers.choose import best_of
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
@@ -23,7 +21,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MFP(Common):
+class MFP(ActorCritic):
     """Mean-flow policy: jumps from noise to action, and imitates the best of its own candidates.
 
     There is no public code.  From published summaries of the method: the mean-flow identity, the
@@ -42,29 +40,13 @@ class MFP(Common):
     best_of: int = 32  # N: candidates per action, the most valuable kept
 
     @property
-    def critic(self) -> Critic:
-        return Critic(Field(self.spec, 1, self.hidden, self.activation))
-
-    @property
     def actor(self) -> MeanFlowActor:
         inputs = (self.spec.obs_dim, self.spec.act_dim, 1, 1)
         network = MLP(inputs, self.spec.act_dim, self.hidden, self.activation)
         return MeanFlowActor(network, self.flow_steps, self.spec.act_bound)
 
-    @property
-    def critic_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.critic_learning_rate)
-
-    @property
-    def actor_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.actor_learning_rate)
-
     def init(self, key: Key) -> State:
-        critic_key, actor_key = jax.random.split(key)
-        return State(
-            enrol(self.critic.init(critic_key), self.critic_optimiser),
-            enrol(self.actor.init(actor_key), self.actor_optimiser),
-        )
+        return State(*self.enrol_networks(self.actor, key))
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         del explore  # the flow's own noise is the exploration; evaluation samples it too
@@ -73,14 +55,8 @@ class MFP(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, best_key, flow_key = jax.random.split(key, 3)
         next_action = self._sample(state, batch.next_obs, next_key)
-        next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
-        backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-
-        def bellman(params: PyTree) -> Array:
-            q = self.critic.apply(params, batch.obs, batch.action)
-            return squared(q - backup[None])
-
-        critic = descend(state.critic, self.critic_optimiser, bellman)
+        backup = self.backup(state.critic, batch, next_action)
+        critic = self.regress(state.critic, batch, backup)
         if self.imitate == "best":
             model = self._sample(state._replace(critic=critic), batch.obs, best_key)
         else:
@@ -99,6 +75,4 @@ class MFP(Common):
 
     def _sample(self, state: State, obs: Array, key: Key) -> Array:
         candidates = self.actor.sample(state.actor.params, obs, self.best_of, key)
-        return best_of(
-            candidates, lambda a: self.critic.apply(state.critic.params, obs, a).min(axis=0)
-        )
+        return best_of(candidates, lambda a: self.value(state.critic.params, obs, a))

@@ -3,55 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import jax
-import optax
 
-from langevinrl.agents.contract import Common
-from langevinrl.learner import Learner, descend, enrol, track
+from langevinrl.agents.langevin import Langevin, State
+from langevinrl.errors import UserError
+from langevinrl.learner import descend, track
 from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, Field
-from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.langevin import Chain, StartLaw, annealed_plan, draw, geometric_sigmas
+from langevinrl.networks import Critic, Embedding, Field
+from langevinrl.samplers.langevin import Plan, annealed_plan, geometric_sigmas
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
-class State(NamedTuple):
-    critic: Learner
-
-
 @dataclass(frozen=True)
-class NCLQL(Common):
+class NCLQL(Langevin):
     """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
 
-    inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     sigma_max: float = 0.1  # σ₁: noise of the smoothest level
     sigma_min: float = 1e-3  # σ_L: noise of the clean level
     num_levels: int = 10  # L: noise levels
     steps_per_level: int = 2  # T: Langevin steps at each level
-    step_size: float = 1e-4  # ε: Langevin step size at the clean level
-    learning_rate: float = 1e-4  # Adam's rate for the critics
-    activation: Activation = "mish"  # after each hidden layer
     embedding_size: int = 16  # width of the level's embedding
-    start: StartLaw = "uniform"  # law of the first action: uniform (code) or normal (bandit)
-    clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
-    normalise: bool = True  # follow the gradient's direction only (paper, App. E)
     # one Adam step for each loss (released code), or one for their sum (paper)
     optimisation: Literal["two_steps", "joint"] = "two_steps"
     # the clean value smoothing regresses on: the members' mean (code), or each its own (paper)
     anchor: Literal["mean", "own"] = "mean"
     smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes)
-    best_of: int = 1  # N: chains per action, the most valuable kept
+
+    def __post_init__(self) -> None:
+        if self.num_levels == 1:
+            raise UserError("num_levels is 1; expected more: a clean level and one to smooth")
+        if self.sigma_min == 0 or self.sigma_min >= self.sigma_max:
+            raise UserError(
+                f"sigma_min is {self.sigma_min}; "
+                f"expected more than 0 and less than sigma_max, {self.sigma_max}"
+            )
 
     @property
     def critic(self) -> Critic:
         embedding = Embedding(self.embedding_size, self.activation)
         return Critic(Field(self.spec, 1, self.hidden, self.activation, embedding))
-
-    @property
-    def optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate)
 
     @property
     def sigmas(self) -> Array:
@@ -63,27 +55,12 @@ class NCLQL(Common):
         return self.num_levels - 1
 
     @property
-    def chain(self) -> Chain:
-        plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
-        return Chain(
-            plan,
-            self.inverse_temperature,
-            self.spec.act_bound,
-            self.start,
-            self.clip,
-            self.normalise,
-        )
-
-    def init(self, key: Key) -> State:
-        return State(enrol(self.critic.init(key), self.optimiser))
-
-    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
-        del explore  # the chain is already the policy; evaluation samples it too
-        return self._sample(state.critic.params, obs, key)
+    def plan(self) -> Plan:
+        return annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
-        next_action = self._sample(state.critic.params, batch.next_obs, next_key)
+        next_action = self.sample(state.critic.params, batch.next_obs, next_key)
         next_q = self.critic.apply(
             state.critic.target_params, batch.next_obs, next_action, self.clean
         )
@@ -100,9 +77,7 @@ class NCLQL(Common):
             return squared(self.critic.apply(params, batch.obs, noisy, level) - anchor)
 
         metrics = {"critic/backup": backup.mean()}
-        if (
-            self.optimisation == "two_steps"
-        ):  # the second shares the first's Adam state (released code)
+        if self.optimisation == "two_steps":  # one Adam state for both (released code)
             critic = descend(state.critic, self.optimiser, bellman)
             metrics["critic/bellman"] = critic.loss
             critic = descend(critic, self.optimiser, smoothing)
@@ -118,10 +93,3 @@ class NCLQL(Common):
         level = jax.random.randint(level_key, action.shape[:1], 0, num_smoothed)
         noise = jax.random.normal(noise_key, action.shape)
         return level, action + self.sigmas[level, None] * noise
-
-    def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
-        def value(action: Array, level: Array | int) -> Array:
-            return self.critic.apply(params, obs, action, level)
-
-        candidates = draw(value, (self.best_of, len(obs), self.spec.act_dim), self.chain, key)
-        return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))

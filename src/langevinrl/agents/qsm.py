@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from langevinrl.agents.contract import Common
-from langevinrl.learner import Learner, decaying_adam, descend, enrol, track
-from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, Field
-from langevinrl.samplers.choose import best_of, jitter
+from langevinrl.agents.actor_critic import ActorCritic
+from langevinrl.learner import Learner, decaying_adam, descend, track
+from langevinrl.networks import Activation, Embedding, Field
+from langevinrl.samplers.choose import best_of, blockwise, jitter
 from langevinrl.samplers.diffusion import ScheduleName, add_noise, make_schedule, reverse
 from langevinrl.samplers.langevin import Plan, walk
 from langevinrl.types import Array, Batch, Key, PyTree, Update
@@ -26,7 +25,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QSM(Common):
+class QSM(ActorCritic):
     """A score network learns the critics' action gradient, and actions walk along it."""
 
     reward_scale: float = 0.2  # κ: factor on the reward (paper); 1.0 is the released baseline code
@@ -35,16 +34,11 @@ class QSM(Common):
     gradient_scale: float = 50.0  # M: factor on the critics' gradient (ddpm only)
     schedule: ScheduleName = "vp"  # noise rates (ddpm only)
     noise_scale: float = 0.0  # noise on explored and next actions (original ddpm: 0.1)
-    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
     actor_learning_rate: float = 3e-4  # Adam's rate for the score
     final_actor_learning_rate: float = 3e-5  # after the decay (baseline code; the paper has none)
     activation: Activation = "relu"  # after each hidden layer
     embedding_size: int = 16  # width of the step's embedding (ddpm only)
     best_of: int = 32  # N: chains per action, the most valuable kept (original ddpm: 1)
-
-    @property
-    def critic(self) -> Critic:
-        return Critic(Field(self.spec, 1, self.hidden, self.activation))
 
     @property
     def score(self) -> Field:
@@ -53,17 +47,11 @@ class QSM(Common):
         return Field(self.spec, self.spec.act_dim, self.hidden, self.activation, embedding)
 
     @property
-    def critic_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.critic_learning_rate)
-
-    @property
     def actor_optimiser(self) -> optax.GradientTransformation:
         return decaying_adam(self.actor_learning_rate, self.final_actor_learning_rate)
 
     def init(self, key: Key) -> State:
-        critic_key, actor_key = jax.random.split(key)
-        critic = enrol(self.critic.init(critic_key), self.critic_optimiser)
-        return State(critic, enrol(self.score.init(actor_key), self.actor_optimiser))
+        return State(*self.enrol_networks(self.score, key))
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         if explore:
@@ -75,13 +63,8 @@ class QSM(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, score_key = jax.random.split(key)
         next_action = self._explore(state, batch.next_obs, next_key)
-        next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
-        backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-
-        def bellman(params: PyTree) -> Array:
-            return squared(self.critic.apply(params, batch.obs, batch.action) - backup[None])
-
-        critic = descend(state.critic, self.critic_optimiser, bellman)
+        backup = self.backup(state.critic, batch, next_action)
+        critic = self.regress(state.critic, batch, backup)
         action, step, slope = self._slope(critic.params, batch, score_key)
 
         def matching(params: PyTree) -> Array:
@@ -120,7 +103,11 @@ class QSM(Common):
         """The most valuable of N chains for each observation: (B, A)."""
         start_key, chain_key = jax.random.split(key)
         start = jax.random.normal(start_key, (self.best_of, len(obs), self.spec.act_dim))
-        score = partial(self.score.apply, state.actor.params, obs)
+
+        def score(x: Array, step: Array) -> Array:
+            apply = partial(self.score.apply, state.actor.params, obs, index=step)
+            return blockwise(apply, x)
+
         bound, num_steps = self.spec.act_bound, self.num_steps
         if self.sampler == "langevin":
             plan = Plan(1 - jnp.arange(num_steps) / num_steps, jnp.arange(num_steps))  # δ_k
@@ -129,4 +116,4 @@ class QSM(Common):
         else:
             schedule = make_schedule(self.schedule, num_steps)
             candidates = reverse(score, schedule, start, chain_key, bound)
-        return best_of(candidates, lambda a: self.critic.apply(state.critic.params, obs, a).min(0))
+        return best_of(candidates, lambda a: self.value(state.critic.params, obs, a))

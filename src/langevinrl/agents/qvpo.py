@@ -50,7 +50,7 @@ class QVPO(Denoising):
             )
 
     def init(self, key: Key) -> State:
-        return State(*self.enrol_networks(key), jnp.zeros((), jnp.int32))
+        return State(*self.enrol_networks(self.actor, key), jnp.zeros((), jnp.int32))
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         del explore  # the chain's own noise is the exploration; evaluation samples it too

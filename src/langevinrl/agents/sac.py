@@ -12,10 +12,9 @@ import optax
 
 from langevinrl import losses
 from langevinrl.actors import TanhGaussianActor
-from langevinrl.agents.contract import Common
+from langevinrl.agents.actor_critic import ActorCritic
 from langevinrl.learner import Learner, descend, enrol, track
-from langevinrl.losses import squared, td_backup
-from langevinrl.networks import MLP, Activation, Critic, Field
+from langevinrl.networks import MLP, Activation
 from langevinrl.samplers.choose import best_of
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
@@ -27,11 +26,9 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SAC(Common):
+class SAC(ActorCritic):
     """Soft actor-critic: a squashed Gaussian climbs the critics and is paid for its entropy."""
 
-    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
-    actor_learning_rate: float = 3e-4  # Adam's rate for the policy
     temperature_learning_rate: float = 3e-4  # Adam's rate for log α
     initial_alpha: float = math.e  # α at the start: log α = 1 (released baseline code)
     target_entropy_scale: float = 1.0  # H̄ = -scale x action axes (paper: -m)
@@ -40,22 +37,10 @@ class SAC(Common):
     best_of: int = 1  # N: draws per action, the most valuable kept; evaluation takes the mode
 
     @property
-    def critic(self) -> Critic:
-        return Critic(Field(self.spec, 1, self.hidden, self.activation))
-
-    @property
     def actor(self) -> TanhGaussianActor:
         spec = self.spec
         network = MLP((spec.obs_dim,), 2 * spec.act_dim, self.hidden, self.activation)
         return TanhGaussianActor(network, spec.act_bound, self.squash_correction)
-
-    @property
-    def critic_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.critic_learning_rate)
-
-    @property
-    def actor_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.actor_learning_rate)
 
     @property
     def temperature_optimiser(self) -> optax.GradientTransformation:
@@ -66,12 +51,8 @@ class SAC(Common):
         return -self.target_entropy_scale * self.spec.act_dim
 
     def init(self, key: Key) -> State:
-        critic_key, actor_key = jax.random.split(key)
-        return State(
-            enrol(self.critic.init(critic_key), self.critic_optimiser),
-            enrol(self.actor.init(actor_key), self.actor_optimiser),
-            enrol(jnp.log(jnp.asarray(self.initial_alpha)), self.temperature_optimiser),
-        )
+        temperature = enrol(jnp.log(jnp.asarray(self.initial_alpha)), self.temperature_optimiser)
+        return State(*self.enrol_networks(self.actor, key), temperature)
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         if not explore:
@@ -84,18 +65,14 @@ class SAC(Common):
         next_action, next_log_prob = self._draw(state, batch.next_obs, next_key)
         next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
         soft_q = next_q - alpha * next_log_prob[None]
-        backup = td_backup(soft_q, batch, self.gamma, self.reward_scale)
+        backup = losses.td_backup(soft_q, batch, self.gamma, self.reward_scale)
 
-        def bellman(params: PyTree) -> Array:
-            q = self.critic.apply(params, batch.obs, batch.action)
-            return squared(q - backup[None])
-
-        critic = descend(state.critic, self.critic_optimiser, bellman)
+        critic = self.regress(state.critic, batch, backup)
         noise = jax.random.normal(noise_key, batch.action.shape)
 
         def improvement(params: PyTree) -> Array:  # by critics already updated
             action, log_prob = self.actor.place(params, batch.obs, noise)
-            q = self.critic.apply(critic.params, batch.obs, action).min(axis=0)
+            q = self.value(critic.params, batch.obs, action)
             return (alpha * log_prob - q).mean()
 
         actor = descend(state.actor, self.actor_optimiser, improvement)
@@ -120,7 +97,7 @@ class SAC(Common):
 
         def value(noise: Array) -> Array:
             action = self.actor.place(state.actor.params, obs, noise)[0]
-            return self.critic.apply(state.critic.params, obs, action).min(axis=0)
+            return self.value(state.critic.params, obs, action)
 
         # The noise is chosen, not the action: the log-probability follows from it.
         candidates = jax.random.normal(key, (self.best_of, len(obs), self.spec.act_dim))

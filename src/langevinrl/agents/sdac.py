@@ -28,7 +28,8 @@ class SDAC(Tempered):
     num_noises: int = 64  # K: noises weighed at each noisy action (released code)
 
     def init(self, key: Key) -> State:
-        return State(*self.enrol_networks(key), self.enrol_temperature(), jnp.zeros((), jnp.int32))
+        learners = (*self.enrol_networks(self.actor, key), self.enrol_temperature())
+        return State(*learners, jnp.zeros((), jnp.int32))
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, actor_key = jax.random.split(key)
