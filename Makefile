@@ -18,7 +18,7 @@ train: $(VENV)/.run
 			--eval-every 500 --checkpoint-every 1000 --out $(RUN); fi
 
 test: $(VENV)/.dev lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 test-slow: $(VENV)/.dev
 	$(BIN)/pytest -m slow

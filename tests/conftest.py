@@ -55,6 +55,14 @@ TINY_AGENT: dict[str, Any] = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process for the tests of a file, unless it says otherwise: they share compilations."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def tiny_fields() -> dict[str, Any]:
     """The fields of a tiny NC-LQL run on `toys:wide`, by the names Model and command line use."""
