@@ -28,6 +28,7 @@ def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.Mon
         assert len(list(csv.DictReader(file))) == 10
     assert (tmp_path / "page.html").exists() and (tmp_path / "figures" / "steps.svg").exists()
     assert json.loads((tmp_path / "settings.json").read_text())["runs"]["nclql"]["seeds"] == 1
+    assert "jax" in json.loads((tmp_path / "versions.json").read_text())
     assert str(tmp_path) not in (tmp_path / "settings.json").read_text()
 
 

@@ -13,7 +13,7 @@ from langevinrl.bandit.maps import draw_map, square_panels, style
 
 LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, counted from 1
 PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of a chain, in the step-by-step panels
-DPI = {"steps": 110}  # it has many panels
+DPI = {"steps": 110, "comparison": 140}  # they have many panels
 START, END = "white", "#ffc83d"
 LINES = {"exact": "#1c2430", "nclql": "#0b6e75", "lql": "#c8553d"}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from langevinrl import runlog
 from langevinrl.agents.lql import LQL
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.bandit.chains import follow_chains
@@ -113,6 +114,8 @@ def _write_settings(config: BanditConfig) -> None:
     del asked["out"]  # where this file lies
     text = json.dumps({"study": asked, "runs": runs}, indent=1)
     (config.out / "settings.json").write_text(text + "\n")
+    made_with = json.dumps(runlog.versions(), indent=2)
+    (config.out / "versions.json").write_text(made_with + "\n")
 
 
 def _write_exact(config: BanditConfig) -> None:
