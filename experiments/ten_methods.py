@@ -45,9 +45,9 @@ FIELDS: dict[str, dict[str, Any]] = {
 # SDAC's policy is exp(5 Q / α): Pendulum's values differ too little between actions for it.
 TASK_FIELDS = {("sdac", "Pendulum-v1"): {"reward_scale": 5.0}}
 
-# Draws per action: one.  But MFP learns from nothing else than the choice among its draws; DPMD mostly
-# so, since its weights compare actions of different states; and QSM's walk along raw scores, which
-# are small here, does not get far from its start without a choice.
+# Draws per action: one.  But MFP learns from nothing else than the choice among its draws; DPMD
+# mostly so, since its weights compare actions of different states; and QSM's walk along raw scores,
+# which are small here, does not get far from its start without a choice.
 FEW: dict[str, int] = dict.fromkeys(FIELDS, 1) | {"mfp": 8, "dpmd": 8, "qsm": 8}
 MANY = {agent: 32 for agent in ("qsm", "qvpo", "mfp", "sdac", "dpmd")}  # the paper's, otherwise
 JOBS = [(agent, task, draws) for task in TASKS for agent, draws in FEW.items()]
