@@ -172,7 +172,7 @@ class BanditConfig:
         methods = self.methods or tuple(METHODS)
         if not self.quick:
             return dataclasses.replace(self, methods=methods)
-        few = tuple(w for w in self.sweep if w in (1.0, 10.0, 100.0, 500.0)) or self.sweep[:1]
+        few = tuple(w for w in self.sweep if w in (10.0, 500.0)) or self.sweep[:1]
         return dataclasses.replace(
             self, methods=methods, seeds=1, samples=min(self.samples, 2_000), sweep=few
         )

@@ -70,16 +70,18 @@ def _examine_all(config: BanditConfig) -> Iterator[Found]:
         return
     # A fresh process each: a forked one would inherit this one's compiler threads, stuck.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(config.workers, context, _use_one_thread) as pool:
+    with ProcessPoolExecutor(config.workers, context, _set_flags, (config.quick,)) as pool:
         jobs = [pool.submit(_examine, config, name) for name in config.methods]
         for job in as_completed(jobs):
             yield job.result()
 
 
-def _use_one_thread() -> None:
+def _set_flags(quick: bool) -> None:
     """Keep this process to one core: workers side by side would fight over each other's."""
-    flags = os.environ.get("XLA_FLAGS", "")  # read when JAX first computes
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
+    if quick:  # little is computed, so that compiling is most of it
+        flags.append("--xla_backend_optimization_level=0")
+    os.environ["XLA_FLAGS"] = " ".join(flags)  # read when JAX first computes
 
 
 def _examine(config: BanditConfig, name: str) -> Found:

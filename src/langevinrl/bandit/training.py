@@ -30,7 +30,8 @@ def train(config: BanditConfig, name: str) -> tuple[Agent, PyTree]:
     job.lanes.reset()
     last = run_config.iterations or 0
     _advance(job, last - last // 3)
-    if METHODS[name].finish:  # the same run and optimiser state, under a calmer agent
+    # The same run and optimiser state, under a calmer agent; a look saves its compilation.
+    if METHODS[name].finish and not config.quick:
         job.agent = dataclasses.replace(job.agent, **METHODS[name].finish)  # type: ignore[type-var]
         job.compiled = Compiled(job.agent, run_config.seed_list, ENVS, UPDATES)
     _advance(job, last)
