@@ -37,9 +37,9 @@ def flops(lowered: Any) -> float:
     return float(lowered.cost_analysis()["flops"])
 
 
-# A walk, a policy, a delayed policy with candidates; the others, whose compilation takes as long
+# A walk, a delayed policy with candidates; the others, whose compilation takes as long
 # as the rest of this file, are slow tests.
-QUICK = ("nclql", "sac", "dpmd")
+QUICK = ("nclql", "dpmd")
 AGENTS = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in REGISTER]
 
 

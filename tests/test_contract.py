@@ -56,6 +56,15 @@ def agent(request: pytest.FixtureRequest) -> Any:
     return make(request.param)
 
 
+def some(*always: str) -> list[Any]:
+    """The agents, all but a few of them for when there is time: their compilation takes long."""
+    slow = pytest.mark.slow
+    return [
+        pytest.param(n, marks=[pytest.mark.xdist_group(n), *([] if n in always else [slow])])
+        for n in REGISTER
+    ]
+
+
 @cache
 def compiled_update(agent: Any) -> Any:
     return jax.jit(agent.update)
@@ -99,12 +108,8 @@ def test_same_key_same_update_and_another_key_another(agent: Any) -> None:
     assert any(not np.array_equal(a, b) for a, b in leaves)
 
 
-# Without compilation an update is hundreds of programs of one operation each: two agents always,
-# the others when there is time.
-EAGER = [n if n in ("lql", "sac") else pytest.param(n, marks=pytest.mark.slow) for n in REGISTER]
-
-
-@pytest.mark.parametrize("name", EAGER)
+# Without compilation an update is hundreds of programs of one operation each.
+@pytest.mark.parametrize("name", some("lql", "sac"))
 def test_jit_equals_eager(name: str) -> None:
     agent = make(name)
     state, batch, key = start(agent), batch_for(agent), jax.random.key(1)
@@ -112,7 +117,9 @@ def test_jit_equals_eager(name: str) -> None:
     assert_close(eager.state, compiled.state, rtol=2e-3, atol=2e-5)
 
 
-def test_a_mapped_update_equals_one_at_a_time(agent: Any) -> None:
+@pytest.mark.parametrize("name", some("nclql", "dpmd", "dacer"))  # a walk, a delay, a rare fit
+def test_a_mapped_update_equals_one_at_a_time(name: str) -> None:
+    agent = make(name)
     keys = jax.random.split(jax.random.key(0), 2)
     states = jax.jit(jax.vmap(agent.init))(keys)
     batches = jax.tree.map(lambda a, b: jnp.stack([a, b]), batch_for(agent, 0), batch_for(agent, 1))
