@@ -52,6 +52,7 @@ def theirs() -> None:
     (folder / "versions.json").write_text(json.dumps(versions, indent=2) + "\n")
     with (folder / "evaluations.csv").open("w", newline="") as file:
         table = csv.writer(file)
+        # The columns of a run folder, spelled out: this environment need not have langevinrl.
         table.writerow(
             "agent env seed iterations env_steps episode return length wall_seconds".split()
         )
@@ -61,9 +62,7 @@ def theirs() -> None:
 
 
 def train_theirs(sb3: Any, seed: int, table: Any) -> None:
-    from stable_baselines3.common.evaluation import (
-        evaluate_policy,
-    )
+    from stable_baselines3.common.evaluation import evaluate_policy
 
     model = sb3.SAC(
         "MlpPolicy", TASK, learning_rate=RATE, buffer_size=20_000, learning_starts=WARMUP,
