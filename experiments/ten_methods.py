@@ -42,8 +42,14 @@ FIELDS: dict[str, dict[str, Any]] = {
     # As coded, the clip of the weights' exponent is reached by every action of so small a task.
     "dpmd": STEADY | {"temperature_delay": 10, "delay": 1, "weighting": "intended"},
 }
-# SDAC's policy is exp(5 Q / α): Pendulum's values differ too little between actions for it.
-TASK_FIELDS = {("sdac", "Pendulum-v1"): {"reward_scale": 5.0}}
+SLOW = {"actor_learning_rate": 1e-4, "final_actor_learning_rate": 1e-4}
+TASK_FIELDS = {
+    # SDAC's policy is exp(5 Q / α): Pendulum's values differ too little between actions for it.
+    ("sdac", "Pendulum-v1"): {"reward_scale": 5.0},
+    # At 1e-3 DACER's policy reaches the edge of the box in every state before the critics know
+    # anything, and never comes back: there the chain is clipped, and its gradient is zero.
+    ("dacer", "InvertedDoublePendulum-v4"): SLOW,
+}
 
 # Draws per action: one.  But MFP learns from nothing else than the choice among its draws; DPMD
 # mostly so, since its weights compare actions of different states; and QSM's walk along raw scores,
