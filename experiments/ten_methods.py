@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langevinrl.report import Curve, draw_curve, pyplot, read_curves, read_evaluations
+from langevinrl.report import Curve, draw_curve, pyplot, read_curves
+from langevinrl.runlog import last_evaluation
 
 HERE = Path("results/ten")
 TASKS = {"Pendulum-v1": 6_000, "InvertedDoublePendulum-v4": 8_000}  # iterations
@@ -72,21 +73,13 @@ def folder_of(agent: str, task: str, draws: int) -> Path:
     return HERE / f"{agent}-{task}-{draws}"
 
 
-def finished(folder: Path, iterations: int) -> bool:
-    """Whether its last evaluation is there; its checkpoints, too large to keep, need not be."""
-    if not (folder / "evaluations.csv").exists():
-        return False
-    rows = read_evaluations(folder)
-    return bool(rows) and int(rows[-1]["iterations"]) >= iterations
-
-
 def train(agents: list[str]) -> None:
     from langevinrl.config import RunConfig
     from langevinrl.train import resume, run
 
     for agent, task, draws in JOBS:
         folder = folder_of(agent, task, draws)
-        if (agents and agent not in agents) or finished(folder, TASKS[task]):
+        if (agents and agent not in agents) or last_evaluation(folder) >= TASKS[task]:
             continue
         if (folder / "config.json").exists():
             resume(folder)

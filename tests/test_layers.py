@@ -28,6 +28,7 @@ DOORS = {
     "replay": {"types", "errors"},
     "report": {"errors"},
     "checkpoint": {"types", "errors"},
+    "compiled": {"types", "agents"},
 }  # fmt: skip
 
 

@@ -226,6 +226,20 @@ def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "metrics.jsonl").read_text() == "precious"
 
 
+@pytest.mark.parametrize(("evaluated", "begins_again"), [(10, True), (30, False), (40, False)])
+def test_a_run_without_its_checkpoints_is_not_begun_again_over_its_logs(
+    evaluated: int, begins_again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = config("Hopper-v4", tmp_path, checkpoint_every=20 if evaluated < 40 else 100)
+    plan.resolved().write(tmp_path / "config.json")
+    logged = f"iterations,return\n{evaluated},1.5\n4"  # the last line is torn
+    (tmp_path / "evaluations.csv").write_text(logged)
+    monkeypatch.setattr(train.Run, "of", lambda *_: 1 / 0)  # compute begins
+    with pytest.raises(ZeroDivisionError if begins_again else UserError, match=r"zero|are gone"):
+        train.resume(tmp_path)
+    assert (tmp_path / "evaluations.csv").read_text() == logged
+
+
 def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
     tiny_run: Path, tmp_path: Path
 ) -> None:

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 
 from langevinrl.agents import Agent
 from langevinrl.bandit.settings import COMMON, METHODS, WARMUP, BanditConfig
+from langevinrl.compiled import Compiled
 from langevinrl.config import RunConfig
 from langevinrl.envs.bandit import Bandit
-from langevinrl.train import Compiled, Run
+from langevinrl.train import Run
 from langevinrl.types import Array, Key, PyTree
 
 ENVS, UPDATES = 10, 10  # environments and updates of an iteration: one fresh action per update
