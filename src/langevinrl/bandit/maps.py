@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from langevinrl.bandit.files import Study
+from langevinrl.report import pyplot
 
 BANDS, FINER = 20, 4  # bands of colour in a map, and how much finer it is drawn than it is stored
 PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
@@ -19,8 +20,7 @@ STYLE: Any = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+    "axes.grid": False,  # lines across a map would be read as part of it
     "svg.fonttype": "none",
     "svg.hashsalt": "langevinrl",  # the same data give the same bytes
     "figure.constrained_layout.use": True,
@@ -29,11 +29,7 @@ STYLE: Any = {
 
 @contextmanager
 def style() -> Iterator[Any]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     with plt.rc_context(STYLE):
         yield plt
 

@@ -28,6 +28,7 @@ from langevinrl.bandit.table import gather, print_table, write_csv
 from langevinrl.bandit.training import each_seed, run_settings, train
 from langevinrl.bandit.values import GRID, compare_values, smoothed_by, square
 from langevinrl.envs import bandit as env
+from langevinrl.errors import UserError
 from langevinrl.types import Spec
 
 Found = tuple[str, dict[str, list[Row]], float]  # a method, its tables, the seconds it took
@@ -57,8 +58,8 @@ def study(config: BanditConfig) -> Path:
     write_page(config.out)
     try:
         draw_figures(config.out)
-    except ImportError:
-        console.print("No figures: pip install 'langevinrl[plots]' and run the study again.")
+    except UserError as problem:  # without matplotlib all else is still worth having
+        console.print(f"No figures: {problem}, and run the study again.")
     console.print(f"{config.out}  {time.monotonic() - began:.0f} s", highlight=False)
     return config.out
 
