@@ -15,13 +15,20 @@ import pytest
 from langevinrl.config import RunConfig
 from langevinrl.train import run
 
-# Tests compile much and run little: code made in a third of the time is fast enough.  JAX reads
+# Tests compile much and run little: code made in a tenth of the time is fast enough.  JAX reads
 # this when it first computes.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 
-# Compiling is most of a tiny run: programs seen before in this session are read from disk.
-PROGRAMS = tempfile.mkdtemp(prefix="langevinrl-tests-")
-atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+# Compiling is most of a tiny run: what one process compiled the others read from disk.  The first
+# process names the place, the others inherit the name.
+PROGRAMS = os.environ.get("LANGEVINRL_TEST_PROGRAMS") or tempfile.mkdtemp(prefix="langevinrl-")
+if "LANGEVINRL_TEST_PROGRAMS" not in os.environ:
+    os.environ["LANGEVINRL_TEST_PROGRAMS"] = PROGRAMS
+    atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
 SETTINGS = {
     # (B,) on (B, 1) would broadcast to (B, B) without a word; here it is an error.
     "jax_numpy_rank_promotion": "raise",
