@@ -37,13 +37,7 @@ def flops(lowered: Any) -> float:
     return float(lowered.cost_analysis()["flops"])
 
 
-# A walk, a delayed policy with candidates; the others, whose compilation takes as long
-# as the rest of this file, are slow tests.
-QUICK = ("nclql", "dpmd")
-AGENTS = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in REGISTER]
-
-
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", REGISTER)
 def test_straightforward_is_the_same_update(name: str) -> None:
     agent = make(name)
     batch, key = bench.draw_batch(agent), jax.random.key(1)

@@ -56,15 +56,6 @@ def agent(request: pytest.FixtureRequest) -> Any:
     return make(request.param)
 
 
-def some(*always: str) -> list[Any]:
-    """The agents, all but a few of them for when there is time: their compilation takes long."""
-    slow = pytest.mark.slow
-    return [
-        pytest.param(n, marks=[pytest.mark.xdist_group(n), *([] if n in always else [slow])])
-        for n in REGISTER
-    ]
-
-
 @cache
 def compiled_update(agent: Any) -> Any:
     return jax.jit(agent.update)
@@ -108,18 +99,13 @@ def test_same_key_same_update_and_another_key_another(agent: Any) -> None:
     assert any(not np.array_equal(a, b) for a, b in leaves)
 
 
-# Without compilation an update is hundreds of programs of one operation each.
-@pytest.mark.parametrize("name", some("lql", "sac"))
-def test_jit_equals_eager(name: str) -> None:
-    agent = make(name)
+def test_jit_equals_eager(agent: Any) -> None:
     state, batch, key = start(agent), batch_for(agent), jax.random.key(1)
     compiled, eager = compiled_update(agent)(state, batch, key), agent.update(state, batch, key)
     assert_close(eager.state, compiled.state, rtol=2e-3, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", some("nclql", "dpmd", "dacer"))  # a walk, a delay, a rare fit
-def test_a_mapped_update_equals_one_at_a_time(name: str) -> None:
-    agent = make(name)
+def test_a_mapped_update_equals_one_at_a_time(agent: Any) -> None:
     keys = jax.random.split(jax.random.key(0), 2)
     states = jax.jit(jax.vmap(agent.init))(keys)
     batches = jax.tree.map(lambda a, b: jnp.stack([a, b]), batch_for(agent, 0), batch_for(agent, 1))
