@@ -30,7 +30,11 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class DACER(Denoising):
-    """Q is climbed through the whole chain; an estimate of its entropy sets the noise on top."""
+    """Q is climbed through the whole chain; an estimate of its entropy sets the noise on top.
+
+    Where the chain's last estimate is clipped at the box its gradient is zero.  A policy driven
+    there in every state, by critics that know nothing yet, stays: lower its rate then.
+    """
 
     schedule_scale: float = 0.3  # c: factor on the linear schedule (released baseline code)
     noise_scale: float = 0.15  # exploration noise per unit of α (code; the paper prints none)

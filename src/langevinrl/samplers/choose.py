@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from langevinrl.types import Array, Key
 
-BLOCK_ROWS = 1024  # whose hidden layers, 256 wide, fit a core's cache
+BLOCK_ROWS = 2048  # half of it for each of two cores: hidden layers, 256 wide, fit their caches
 
 
 def blockwise(function: Callable[[Array], Array], candidates: Array) -> Array:
