@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from langevinrl.report import draw_curve, pyplot, read_curves
+from langevinrl.report import NAMES, draw_curve, pyplot, read_curves
 
 HERE = Path("results/mujoco")
 
@@ -67,8 +67,8 @@ def draw() -> None:
     for axis, task in zip(axes.flat, tasks, strict=True):
         for curve in read_curves(sorted(HERE.glob(f"*-{task}*"), reverse=True)):
             seeds = len(curve.returns)
-            name = {"nclql": "NC-LQL", "lql": "LQL"}[curve.agent]
-            draw_curve(axis, curve, label=f"{name}, {seeds} seed{'s' * (seeds > 1)}")
+            label = f"{NAMES[curve.agent]}, {seeds} seed{'s' * (seeds > 1)}"
+            draw_curve(axis, curve, label=label)
         if task in RELEASED:
             points = RELEASED[task]
             axis.plot(list(points), list(points.values()), "k--o", markersize=3.5, linewidth=1,

@@ -84,8 +84,22 @@ def train_theirs(sb3: Any, seed: int, table: Any) -> None:
         print(f"stable-baselines3 seed {seed}  {done}  return {sum(returns) / EPISODES:.1f}")
 
 
+def error_over_starts(folder: Path) -> float:
+    """Standard error of the last five evaluations' mean: by their starts, which the seeds share."""
+    import numpy as np
+
+    from langevinrl.report import read_evaluations
+
+    starts: dict[tuple[str, str], list[float]] = {}
+    for row in read_evaluations(folder):
+        if int(row["iterations"]) > ITERATIONS - 5 * EVERY:
+            starts.setdefault((row["iterations"], row["episode"]), []).append(float(row["return"]))
+    means = [np.mean(returns) for returns in starts.values()]
+    return float(np.std(means, ddof=1) / len(means) ** 0.5)
+
+
 def draw() -> None:
-    from langevinrl.report import draw_curve, pyplot, read_curves
+    from langevinrl.report import draw_curve, pyplot, read_curves, write_csv
 
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(6.2, 3.6), layout="constrained")
@@ -97,15 +111,13 @@ def draw() -> None:
         # The last five evaluations of a seed: single ones swing with the starts of their episodes.
         last = curve.returns[:, -5:].mean(axis=1)
         rows.append({"implementation": name, "seeds": SEEDS, "last five": f"{last.mean():.1f}",
+                     "error over starts": f"{error_over_starts(HERE / name):.1f}",
                      "spread over seeds": f"{last.std(ddof=1):.1f}",
                      "each": " ".join(f"{v:.1f}" for v in last)})  # fmt: skip
     axis.set(xlabel="updates", ylabel="return", title=f"SAC on {TASK}")
     axis.legend(frameon=False)
     figure.savefig(HERE / "curves.png", dpi=150)
-    with (HERE / "table.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
+    write_csv(HERE / "table.csv", rows)
     for row in rows:
         print("  ".join(f"{key} {value}" for key, value in row.items()))
 

@@ -11,12 +11,11 @@ a check that each method learns, not a ranking.
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 from typing import Any
 
-from langevinrl.report import Curve, draw_curve, pyplot, read_curves
+from langevinrl.report import NAMES, Curve, draw_curve, pyplot, read_curves, write_csv
 from langevinrl.runlog import last_evaluation
 
 HERE = Path("results/ten")
@@ -64,11 +63,6 @@ JOBS += [(agent, "Pendulum-v1", draws) for agent, draws in MANY.items()]  # the 
 
 # Uniform random actions, a hundred episodes, environments seeded 0 to 99: mean return.
 RANDOM = {"Pendulum-v1": -1197.2, "InvertedDoublePendulum-v4": 60.1}
-
-NAMES = {
-    "nclql": "NC-LQL", "lql": "LQL", "sac": "SAC", "qsm": "QSM", "dipo": "DIPO", "qvpo": "QVPO",
-    "dacer": "DACER", "mfp": "MFP", "sdac": "SDAC", "dpmd": "DPMD",
-}  # fmt: skip
 
 
 def folder_of(agent: str, task: str, draws: int) -> Path:
@@ -152,10 +146,7 @@ def write_table(found: list[tuple[str, str, int, Curve]]) -> None:
         }  # fmt: skip
         rows.append(row)
         print(f"{task:26} {NAMES[agent]:7} {draws:3}  {row['return']:>8} ± {row['spread']}")
-    with (HERE / "table.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
+    write_csv(HERE / "table.csv", rows)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,12 @@ import numpy as np
 
 from langevinrl.errors import UserError
 
+# What a method is called where people read.
+NAMES = {
+    "nclql": "NC-LQL", "lql": "LQL", "sac": "SAC", "qsm": "QSM", "dipo": "DIPO", "qvpo": "QVPO",
+    "dacer": "DACER", "mfp": "MFP", "sdac": "SDAC", "dpmd": "DPMD",
+}  # fmt: skip
+
 # Colour-blind safe, and the two methods of the paper always wear the same two.
 COLOURS = {"nclql": "#0072B2", "lql": "#D55E00"}
 SPARE_COLOURS = [
@@ -98,8 +104,21 @@ def draw_curve(axis: Any, curve: Curve, **style: Any) -> None:
     colour = style.pop("color", None) or colour_of(curve.agent)
     for seed in curve.returns:
         axis.plot(curve.iterations, seed, color=colour, linewidth=0.8, alpha=0.35)
-    label = style.pop("label", curve.agent)
+    label = style.pop("label", NAMES.get(curve.agent, curve.agent))
     axis.plot(curve.iterations, curve.returns.mean(axis=0), color=colour, label=label, **style)
+
+
+def write_csv(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Rows that share their columns; no row, no header."""
+    rows = [
+        {k: f"{v:.6g}" if isinstance(v, float | np.floating) else v for k, v in row.items()}
+        for row in rows
+    ]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+        if rows:
+            writer.writeheader()
+        writer.writerows(rows)
 
 
 def colour_of(agent: str) -> str:

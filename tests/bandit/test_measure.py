@@ -9,8 +9,9 @@ import pytest
 
 from langevinrl.bandit.files import read_rows
 from langevinrl.bandit.measure import measure
-from langevinrl.bandit.table import table_row, write_csv
+from langevinrl.bandit.table import table_row
 from langevinrl.envs.bandit import soft_policy
+from langevinrl.report import write_csv
 
 
 def test_draws_of_the_exact_law_are_nearest_to_it() -> None:

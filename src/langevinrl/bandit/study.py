@@ -24,11 +24,12 @@ from langevinrl.bandit.page import write_page
 from langevinrl.bandit.search import search_chains
 from langevinrl.bandit.settings import METHODS, BanditConfig
 from langevinrl.bandit.sweep import sweep_direction, sweep_gradient
-from langevinrl.bandit.table import gather, print_table, write_csv
+from langevinrl.bandit.table import gather, print_table
 from langevinrl.bandit.training import each_seed, run_settings, train
 from langevinrl.bandit.values import GRID, compare_values, smoothed_by, square
 from langevinrl.envs import bandit as env
 from langevinrl.errors import UserError
+from langevinrl.report import write_csv
 from langevinrl.types import Spec
 
 Found = tuple[str, dict[str, list[Row]], float]  # a method, its tables, the seconds it took

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
-from pathlib import Path
-
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -45,19 +41,6 @@ def table_row(name: str, rows: list[Row]) -> Row:
     for i, mode in enumerate(MODES):
         row[f"paper_{mode}"] = paper[i] if paper else None
     return row | {"paper_sum": round(sum(paper), 3) if paper else None}
-
-
-def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """Rows that share their columns; no row, no header."""
-    rows = [
-        {k: f"{v:.6g}" if isinstance(v, float | np.floating) else v for k, v in row.items()}
-        for row in rows
-    ]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-        if rows:
-            writer.writeheader()
-        writer.writerows(rows)
 
 
 def print_table(rows: list[Row], console: Console) -> None:
