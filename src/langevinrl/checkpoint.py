@@ -68,7 +68,10 @@ def load(folder: Path, groups: list[str] | None = None) -> Saved:
     """The newest whole checkpoint in `folder`; only some groups of arrays if asked."""
     finished = _finished(folder)
     if not finished:
-        raise UserError(f"no checkpoint in {folder}: the run was stopped before its first one")
+        raise UserError(
+            f"no checkpoint in {folder}: the run was stopped before its first, "
+            "or they were not copied along"
+        )
     newest = max(finished, key=lambda path: (path.stem, path.suffix != SPARE))
     names = sorted(path.stem for path in newest.glob("*.safetensors")) if groups is None else groups
     missing = [name for name in names if not (newest / f"{name}.safetensors").exists()]
