@@ -10,6 +10,7 @@ import numpy as np
 
 from langevinrl.bandit.files import Row, Study
 from langevinrl.bandit.maps import draw_map, square_panels, style
+from langevinrl.report import NAMES
 
 LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, counted from 1
 PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of a chain, in the step-by-step panels
@@ -96,7 +97,7 @@ def draw_temperature(study: Study) -> Any:
         law = study.exact["laws"][i]
         draw_map(axes[-1, column], study, law / law.max(), 1.0)
         axes[0, column].set_title(f"w = {sweep[i]:g}")
-    for row, label in enumerate([study.labels[name] for name in names] + ["exact law"]):
+    for row, label in enumerate([NAMES[name] for name in names] + ["exact law"]):
         axes[row, 0].set_ylabel(label)
     return figure
 
@@ -129,7 +130,7 @@ def draw_reward_over_w(study: Study) -> Any:
     lines = [("exact", "", "exact law", "-")]
     for name in ("nclql", "lql"):
         if name in study.data:
-            label = study.labels[name]
+            label = NAMES[name]
             lines.append((name, "direction", f"{label}, unit score", "-"))
             lines.append((name, "gradient", f"{label}, full gradient", ":"))
     for panel, column in zip(axes, columns, strict=True):
@@ -166,7 +167,7 @@ def draw_comparison(study: Study) -> Any:
                      color="white", alpha=0.45, width=0.005, headwidth=5, headlength=6)  # fmt: skip
         panel.scatter(*start[keep].T, s=5, c=START, lw=0, alpha=0.8, zorder=3)
         panel.scatter(*end[keep].T, s=9, c=END, ec="#3a2600", lw=0.3, zorder=4)
-        panel.set(title=study.labels[name], xlabel=_score(study.line(name)))
+        panel.set(title=NAMES[name], xlabel=_score(study.line(name)))
     for panel in axes.flat[len(study.data) :]:
         panel.set_axis_off()
     return figure
@@ -186,7 +187,7 @@ def draw_steps(study: Study) -> Any:
             at = round(part * (len(path) - 1))
             draw_map(panel, study, _landscape(study, name, at), 1.0)
             panel.scatter(*path[at].T, s=3.5, c=END, ec="#3a2600", lw=0.2, rasterized=True)
-        row[0].set_ylabel(f"{study.labels[name]}, {len(path) - 1} steps")
+        row[0].set_ylabel(f"{NAMES[name]}, {len(path) - 1} steps")
     for panel, part in zip(axes[0], PARTS_SHOWN, strict=True):
         panel.set_title(
             "start" if part == 0 else "end" if part == 1 else f"{part:.0%} of the steps"

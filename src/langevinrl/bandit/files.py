@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+
+from langevinrl.report import NAMES
 
 # The methods in the order figures show them.
 ORDER = ("nclql", "lql", "sdac", "dpmd", "qsm", "dacer", "dipo", "qvpo", "mfp", "sac")
@@ -25,14 +26,10 @@ class Study:
         self.seeds, self.sweep, self.smoothing, self.table = (
             read_rows(out / f"{name}.csv") for name in ("seeds", "sweep", "smoothing", "table")
         )
-        self.labels = {
-            row["method"]: line["method"]
-            for row, line in zip(_firsts(self.seeds), self.table, strict=True)
-        }
 
     def line(self, name: str) -> Row:
         """A method's row of the table."""
-        return next(row for row in self.table if row["method"] == self.labels[name])
+        return next(row for row in self.table if row["method"] == NAMES[name])
 
 
 def _arrays(path: Path) -> Arrays:
@@ -43,12 +40,3 @@ def _arrays(path: Path) -> Arrays:
 def read_rows(path: Path) -> list[Row]:
     with path.open() as file:
         return list(csv.DictReader(file))
-
-
-def _firsts(rows: list[Row]) -> Iterator[Row]:
-    """The first row of each method."""
-    seen: set[str] = set()
-    for row in rows:
-        if row["method"] not in seen:
-            seen.add(row["method"])
-            yield row

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from langevinrl.bandit.files import Study
+from langevinrl.report import NAMES
 
 TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -49,7 +50,7 @@ def _method(study: Study, name: str) -> dict[str, Any]:
     scaled = (value - low[:, None, None]) / (high - low)[:, None, None]
     parts = np.round((walks + bound) / (2 * bound) * 65535).astype("<u2")
     return {
-        "label": study.labels[name],
+        "label": NAMES[name],
         "levels": len(value),
         "grid": value.shape[1],
         "low": np.round(low, 4).tolist(),

@@ -30,7 +30,6 @@ SEARCH: dict[str, tuple[float, ...]] = {
 class Method:
     """One method of the study."""
 
-    label: str
     hyperparameters: dict[str, Any]  # beside COMMON; the rest are the agent's defaults
     updates: int
     batch_size: int = 256
@@ -49,7 +48,6 @@ _DENOISING = {**_CHAIN, "delay": 1}
 
 METHODS: dict[str, Method] = {
     "nclql": Method(
-        "NC-LQL",
         {
             "inverse_temperature": 500.0,
             "sigma_max": 0.7,
@@ -65,7 +63,6 @@ METHODS: dict[str, Method] = {
         paper=(0.240, 0.256, 0.243, 0.254),
     ),
     "lql": Method(
-        "LQL",
         {
             "inverse_temperature": 500.0,
             "num_steps": CHAIN_STEPS,
@@ -78,7 +75,6 @@ METHODS: dict[str, Method] = {
         paper=(0.141, 0.147, 0.139, 0.143),
     ),
     "sdac": Method(
-        "SDAC",
         {
             **_DENOISING,
             "best_of": 1,
@@ -91,7 +87,6 @@ METHODS: dict[str, Method] = {
         paper=(0.227, 0.227, 0.239, 0.234),
     ),
     "qsm": Method(
-        "QSM",
         {
             "sampler": "ddpm",
             # In ten steps its reverse chain, which has no clean estimate to hold it, ends on the
@@ -108,14 +103,12 @@ METHODS: dict[str, Method] = {
         paper=(0.118, 0.115, 0.117, 0.115),
     ),
     "dacer": Method(
-        "DACER",
         {**_CHAIN, "delay": 2},
         updates=2_000,
         batch_size=64,
         paper=(0.0, 1.0, 0.0, 0.0),
     ),
     "dipo": Method(
-        "DIPO",
         {
             **_CHAIN,
             # Small steps: large ones let actions ride an unfinished critic past the low modes.
@@ -127,21 +120,18 @@ METHODS: dict[str, Method] = {
         paper=(0.100, 0.099, 0.104, 0.098),
     ),
     "dpmd": Method(
-        "DPMD",
         {**_DENOISING, "temperature_delay": 1},  # it fits its own noisy actions: α must cool
         updates=2_500,
         batch_size=32,
     ),
     "qvpo": Method(
-        "QVPO",
         # Cut-off weights are zero wherever Q is at most 1, which is everywhere here.
         {**_DENOISING, "weights": "advantage", "policy_best_of": 32, "best_of": 1},
         updates=2_000,
         batch_size=32,
     ),
-    "mfp": Method("MFP", {"flow_steps": CHAIN_STEPS, **_FAST}, updates=2_000, batch_size=32),
+    "mfp": Method({"flow_steps": CHAIN_STEPS, **_FAST}, updates=2_000, batch_size=32),
     "sac": Method(
-        "SAC",
         {**_FAST, "initial_alpha": 0.02, "temperature_learning_rate": 1e-3},
         updates=5_000,
         batch_size=64,

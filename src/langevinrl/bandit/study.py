@@ -29,7 +29,7 @@ from langevinrl.bandit.training import each_seed, run_settings, train
 from langevinrl.bandit.values import GRID, compare_values, smoothed_by, square
 from langevinrl.envs import bandit as env
 from langevinrl.errors import UserError
-from langevinrl.report import write_csv
+from langevinrl.report import NAMES, write_csv
 from langevinrl.types import Spec
 
 Found = tuple[str, dict[str, list[Row]], float]  # a method, its tables, the seconds it took
@@ -47,7 +47,7 @@ def study(config: BanditConfig) -> Path:
         found[name] = tables
         total = np.mean([row["sum"] for row in tables["seeds"]])
         console.print(
-            f"{METHODS[name].label:7} near the high modes {total:.3f}   {seconds:4.0f} s   "
+            f"{NAMES[name]:7} near the high modes {total:.3f}   {seconds:4.0f} s   "
             f"{len(found)}/{len(config.methods)} methods after {time.monotonic() - began:.0f} s",
             highlight=False,
         )

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from langevinrl.bandit.measure import MODES, Row, exact_law, measure
 from langevinrl.bandit.settings import METHODS, BanditConfig
+from langevinrl.report import NAMES
 
 
 def gather(config: BanditConfig, found: dict[str, dict[str, list[Row]]]) -> dict[str, list[Row]]:
@@ -29,7 +30,7 @@ def gather(config: BanditConfig, found: dict[str, dict[str, list[Row]]]) -> dict
 
 def table_row(name: str, rows: list[Row]) -> Row:
     """A method's means over seeds, how far seeds spread, and the paper's shares."""
-    row: Row = {"method": METHODS[name].label, "seeds": len(rows)}
+    row: Row = {"method": NAMES[name], "seeds": len(rows)}
     for column in rows[0]:
         if column in ("method", "seed"):
             continue
