@@ -1,6 +1,6 @@
 """First learning curves: the runs under results/mujoco, and the figure drawn from them.
 
-python experiments/mujoco_tasks.py train    # about five hours on two cores, one run after the other
+python experiments/mujoco_tasks.py train    # about seven hours on two cores, one run after the other
 python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from what is there
 """
 
@@ -17,7 +17,7 @@ HERE = Path("results/mujoco")
 RUNS = [
     ("nclql", "InvertedDoublePendulum-v4", 15_000, 2),
     ("lql", "InvertedDoublePendulum-v4", 15_000, 2),
-    ("nclql", "HalfCheetah-v4", 20_000, 1),
+    ("nclql", "HalfCheetah-v4", 20_000, 3),
     ("nclql", "Hopper-v4", 20_000, 1),
     ("nclql", "Reacher-v4", 10_000, 1),
 ]

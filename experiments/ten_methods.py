@@ -44,11 +44,10 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 SLOW = {"actor_learning_rate": 1e-4, "final_actor_learning_rate": 1e-4}
 TASK_FIELDS = {
-    # SDAC's policy is exp(5 Q / α) and QSM's exp(Q), and values here differ too little between
-    # actions: the scale of the reward is the only temperature these two have to set.
+    # SDAC's policy is exp(5 Q / α) and QSM's exp(Q), and Pendulum's values differ too little from
+    # action to action: the scale of the reward is the only temperature these two have to set.
     ("sdac", "Pendulum-v1"): {"reward_scale": 5.0},
     ("qsm", "Pendulum-v1"): {"reward_scale": 5.0},
-    ("qsm", "InvertedDoublePendulum-v4"): {"reward_scale": 1.0},
     # At 1e-3 DACER's policy reaches the edge of the box in every state before the critics know
     # anything, and never comes back: there the chain is clipped, and its gradient is zero.
     ("dacer", "InvertedDoublePendulum-v4"): SLOW,
@@ -57,9 +56,11 @@ TASK_FIELDS = {
 # Draws per action: one.  But MFP learns from nothing else than the choice among its draws, and DPMD
 # mostly so, since its weights compare actions of different states.
 FEW: dict[str, int] = dict.fromkeys(FIELDS, 1) | {"mfp": 8, "dpmd": 8}
-MANY = {agent: 32 for agent in ("qsm", "qvpo", "mfp", "sdac", "dpmd")}  # the paper's, otherwise
+CHOOSING = ("qsm", "qvpo", "mfp", "sdac", "dpmd")  # their default is the best of 32
 JOBS = [(agent, task, draws) for task in TASKS for agent, draws in FEW.items()]
-JOBS += [(agent, "Pendulum-v1", draws) for agent, draws in MANY.items()]  # the affordable task
+JOBS += [(agent, "Pendulum-v1", 32) for agent in CHOOSING]
+# On the longer task 32 chains a step are out of reach of a short check; 8 are not.
+JOBS += [(agent, "InvertedDoublePendulum-v4", 8) for agent in CHOOSING if FEW[agent] == 1]
 
 # Uniform random actions, a hundred episodes, environments seeded 0 to 99: mean return.
 RANDOM = {"Pendulum-v1": -1197.2, "InvertedDoublePendulum-v4": 60.1}
