@@ -1,6 +1,6 @@
 """First learning curves: the runs under results/mujoco, and the figure drawn from them.
 
-python experiments/mujoco_tasks.py train    # about seven hours on two cores, one run after the other
+python experiments/mujoco_tasks.py train    # some seven hours on two cores
 python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from what is there
 """
 
