@@ -1,6 +1,6 @@
 """First learning curves: the runs under results/mujoco, and the figure drawn from them.
 
-python experiments/mujoco_tasks.py train    # some seven hours on two cores
+python experiments/mujoco_tasks.py train    # 8.6 hours in all when made, on busy cores
 python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from what is there
 """
 

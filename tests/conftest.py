@@ -15,7 +15,7 @@ import pytest
 from langevinrl.config import RunConfig
 from langevinrl.train import run
 
-# Tests compile much and run little: code made in a tenth of the time is fast enough.  JAX reads
+# Tests compile much and run little: plainer code, made much sooner, is fast enough.  JAX reads
 # this when it first computes.
 os.environ.setdefault(
     "XLA_FLAGS",

@@ -87,9 +87,7 @@ def compile_pair(agent: Agent, batch: Batch, obs: Array) -> tuple[Any, Any, PyTr
     """The compiled update and act, and a state to call them on."""
     key = jax.random.key(0)
     state = jax.jit(agent.init)(key)
-    # A function of its own: JAX would hand out what it traced of the agent's method before.
-    fresh = jax.jit(lambda *args: agent.update(*args), donate_argnums=0)
-    update = fresh.lower(state, batch, key).compile()
+    update = jax.jit(agent.update, donate_argnums=0).lower(state, batch, key).compile()
     act = jax.jit(lambda s, o, k: agent.act(s, o, k, explore=True)).lower(state, obs, key).compile()
     return update, act, state
 

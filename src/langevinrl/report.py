@@ -50,6 +50,13 @@ def read_evaluations(folder: Path) -> list[dict[str, Any]]:
         return [row for row in csv.DictReader(file) if None not in row.values()]
 
 
+def last_evaluation(folder: Path) -> int:
+    """The latest iteration a run folder has an evaluation of; 0 if none."""
+    if not (folder / "evaluations.csv").exists():
+        return 0
+    return max((int(row["iterations"]) for row in read_evaluations(folder)), default=0)
+
+
 def read_curves(folders: Iterable[Path]) -> list[Curve]:
     """One curve per agent and task; folders of the same pair are seeds of one curve."""
     totals: dict[tuple[str, str], dict[tuple[str, str], dict[int, list[float]]]] = {}

@@ -55,16 +55,6 @@ class RunLog:
             file.close()
 
 
-def last_evaluation(folder: Path) -> int:
-    """The latest iteration a run folder has an evaluation of; 0 if none."""
-    path = folder / EVALUATIONS
-    if not path.exists():
-        return 0
-    with path.open(newline="") as file:
-        rows = [row["iterations"] for row in csv.DictReader(file)]
-    return max((int(row) for row in rows if row and row.isdigit()), default=0)
-
-
 class ProgressLine:
     """One live line: rate, time left, last return.  Away from a terminal, one per evaluation."""
 

@@ -23,6 +23,7 @@ from langevinrl.envs.snapshot import Snapshot
 from langevinrl.errors import UserError
 from langevinrl.evaluate import Evaluator
 from langevinrl.replay import Replay
+from langevinrl.report import last_evaluation
 from langevinrl.types import Array, PyTree
 
 
@@ -178,7 +179,7 @@ def resume(
 
 def _require_early(folder: Path, config: RunConfig) -> None:
     """Refuses to begin again over the logs of a run that must have had a checkpoint."""
-    logged = runlog.last_evaluation(folder)
+    logged = last_evaluation(folder)
     if logged > config.checkpoint_every or logged >= (config.iterations or 0) > 0:
         raise UserError(
             f"{folder} was evaluated at iteration {logged}, but its checkpoints are gone, so it "
