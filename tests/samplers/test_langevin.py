@@ -128,6 +128,8 @@ def test_switches_of_start_and_clip() -> None:
     uniform = draw(flat, (4_000, 2), paper_chain(plan=still, bound=2.0), jax.random.key(0))
     assert float(jnp.abs(uniform).max()) == pytest.approx(2.0, abs=0.01)
     assert float(uniform.std()) == pytest.approx(2 / np.sqrt(3), abs=0.03)
+    zero = draw(flat, (40, 2), paper_chain(plan=still, start="zero"), jax.random.key(0))
+    assert float(jnp.abs(zero).max()) < 1e-5
 
     def ramp(action: Array, level: Array) -> Array:  # pulls outwards until 3, back beyond
         return -jnp.abs(action[..., 0] - 3)

@@ -27,7 +27,8 @@ class Langevin(Common):
     step_size: float = 1e-4  # ε: Langevin step size (NC-LQL: at the clean level)
     learning_rate: float = 1e-4  # Adam's rate for the critics
     activation: Activation = "mish"  # after each hidden layer
-    start: StartLaw = "uniform"  # law of the first action: uniform (NC-LQL's code), normal (bandit)
+    # law of the first action: uniform (NC-LQL's code), normal (the paper's bandit), or zero
+    start: StartLaw = "uniform"
     clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
     best_of: int = 1  # N: chains per action, the most valuable kept

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from langevinrl.types import Array, Key
 
-StartLaw: TypeAlias = Literal["uniform", "normal"]
+StartLaw: TypeAlias = Literal["uniform", "normal", "zero"]
 
 
 class Plan(NamedTuple):
@@ -110,4 +110,6 @@ def draw(
 def _begin(chain: Chain, shape: tuple[int, ...], key: Key) -> Array:
     if chain.start == "uniform":
         return jax.random.uniform(key, shape, minval=-chain.bound, maxval=chain.bound)
-    return jax.random.normal(key, shape)
+    if chain.start == "normal":
+        return jax.random.normal(key, shape)
+    return jnp.zeros(shape)

@@ -1,0 +1,86 @@
+"""Where should LQL's chain start?  Uniform, normal and zero starts on three tasks.
+
+From the root of the repository:
+
+python experiments/lql_start.py train [SEED...]   # every run that is not there yet
+python experiments/lql_start.py draw              # table.csv and curves.png from what is there
+
+The paper's hyperparameters, 10,000 iterations, two seeds, five episodes an evaluation.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from langevinrl.report import Curve, last_evaluation, pyplot, read_curves, write_csv
+
+HERE = Path("results/lql_start")
+TASKS = ("InvertedDoublePendulum-v4", "Reacher-v4", "HalfCheetah-v4")
+STARTS = {"uniform": "#0072B2", "normal": "#E69F00", "zero": "#D55E00"}
+SEEDS = (0, 1)
+ITERATIONS = 10_000
+
+
+def folder_of(start: str, task: str, seed: int) -> Path:
+    return HERE / f"{start}-{task}-{seed}"
+
+
+def train(seeds: list[int]) -> None:
+    from langevinrl.config import RunConfig
+    from langevinrl.train import resume, run
+
+    jobs = [(task, start, seed) for task in TASKS for start in STARTS for seed in seeds]
+    for task, start, seed in jobs:
+        folder = folder_of(start, task, seed)
+        if last_evaluation(folder) >= ITERATIONS:
+            continue
+        if (folder / "config.json").exists():
+            resume(folder)
+            continue
+        config = RunConfig(
+            task, agent="lql", hyperparameters={"start": start}, iterations=ITERATIONS, seed=seed,
+            out=str(folder), eval_every=500, eval_episodes=5, checkpoint_every=2_000,
+        )  # fmt: skip
+        run(config)
+
+
+def curves(start: str, task: str) -> list[Curve]:
+    """The seeds there are, as one curve."""
+    folders = [folder_of(start, task, seed) for seed in SEEDS]
+    return read_curves([f for f in folders if last_evaluation(f) >= ITERATIONS])
+
+
+def draw() -> None:
+    plt = pyplot()
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    rows = []
+    for axis, task in zip(axes, TASKS, strict=True):
+        for start, colour in STARTS.items():
+            for curve in curves(start, task):
+                for seed in curve.returns:
+                    axis.plot(curve.iterations, seed, color=colour, linewidth=0.8, alpha=0.4)
+                mean = curve.returns.mean(axis=0)
+                axis.plot(curve.iterations, mean, color=colour, label=f"{start} start")
+                last = curve.returns[:, -3:].mean(axis=1)  # each seed's last three evaluations
+                rows.append(
+                    {"task": task, "start": start, "seeds": len(last), "return": last.mean()}
+                    | {"worst seed": last.min(), "best evaluation": mean.max()}
+                )
+        axis.set_title(task, fontsize=11)
+        axis.set(xlabel="iterations", xlim=(0, ITERATIONS))
+        axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
+    axes[0].set_ylabel("LQL's return")
+    axes[0].legend(frameon=False)
+    write_csv(HERE / "table.csv", rows)
+    figure.savefig(HERE / "curves.png", dpi=150)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["draw"]:
+        draw()
+    elif sys.argv[1:2] == ["train"]:
+        train([int(word) for word in sys.argv[2:]] or list(SEEDS))
+    else:
+        sys.exit(__doc__)
