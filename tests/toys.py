@@ -78,6 +78,39 @@ class Memory(gym.Wrapper[Any, Any, Any, Any]):
         return obs, self.total, terminated, truncated, info
 
 
+class PointMass(gym.Env[np.ndarray, np.ndarray]):
+    """Position and velocity in the plane, pushed by the action; pays for being near the middle."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (4,), np.float32)
+        self.action_space = gym.spaces.Box(-1.5, 1.5, (2,), np.float32)
+        self.state = np.zeros(4)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.state = self.np_random.uniform(-1, 1, 4)
+        return self.state.astype(np.float32), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        position, velocity = self.state[:2], 0.9 * self.state[2:] + 0.1 * np.asarray(action)
+        self.state = np.concatenate([position + 0.1 * velocity, velocity])
+        fallen = bool(np.abs(self.state[:2]).max() > 1.2)
+        return self.state.astype(np.float32), 1 - float(self.state @ self.state), fallen, False, {}
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        return {"state": self.state}
+
+    def load_state_dict(self, arrays: dict[str, np.ndarray]) -> None:
+        self.state = np.array(arrays["state"])
+
+
+def golden() -> gym.Env[Any, Any]:
+    """The task of the golden record: two actions, early ends, cut off after nine steps."""
+    return gym.wrappers.TimeLimit(PointMass(), 9)
+
+
 def ending() -> gym.Env[Any, Any]:
     """Truly ends after five steps."""
     return SavedClock(length=5)

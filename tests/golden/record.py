@@ -1,0 +1,121 @@
+"""A short run of every agent, boiled down to numbers: what a change of structure must not change.
+
+python tests/golden/record.py check   # what differs from golden.json, hashes too
+python tests/golden/record.py write   # make golden.json again, after a change that is meant
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+TABLE = HERE / "golden.json"
+sys.path.insert(0, str(HERE.parent))  # toys
+
+import conftest  # noqa: E402, F401  the compiler's flags, as in the tests
+
+from langevinrl.config import RunConfig  # noqa: E402
+from langevinrl.train import resume, run  # noqa: E402
+
+AGENTS = "nclql lql sac qsm dipo qvpo dacer mfp sdac dpmd".split()
+RUN: dict[str, Any] = {
+    "iterations": 4, "seed": 3, "seeds": 2, "num_envs": 2, "warmup": 60, "batch_size": 16,
+    "capacity": 100, "eval_every": 4, "eval_episodes": 2, "checkpoint_every": 3, "log_every": 2,
+}  # fmt: skip
+# A small, smooth version of each: unit scores would turn the last bit into another corner.
+SMOOTH: dict[str, Any] = {"inverse_temperature": 10.0, "normalise": False}
+FEW: dict[str, Any] = {"num_steps": 5, "best_of": 3}
+FIELDS: dict[str, dict[str, Any]] = {
+    "nclql": SMOOTH | {"num_levels": 3, "embedding_size": 4, "best_of": 2},
+    "lql": SMOOTH | {"num_steps": 5},
+    "sac": {},
+    "qsm": FEW,
+    "dipo": {"num_steps": 5, "num_ascent_steps": 3, "embedding_size": 4},
+    "qvpo": FEW | {"embedding_size": 4},
+    "dacer": {"num_steps": 5, "embedding_size": 4, "num_entropy_actions": 12}
+    | {"temperature_delay": 4},
+    "mfp": {"flow_steps": 3, "best_of": 3},
+    "sdac": FEW | {"embedding_size": 4, "num_noises": 6, "temperature_delay": 4},
+    "dpmd": FEW | {"embedding_size": 4, "temperature_delay": 4},
+}
+
+
+def make_run(agent: str, folder: Path) -> None:
+    """Four iterations, then four more after a resume."""
+    fields = {"hidden": (8, 8)} | FIELDS[agent]
+    run(
+        RunConfig("toys:golden", agent=agent, hyperparameters=fields, out=str(folder), **RUN),
+        quiet=True,
+    )
+    resume(folder, 8, quiet=True)
+
+
+def record(folder: Path) -> dict[str, Any]:
+    """Hashes of all that a run left, and numbers that stand for its weights and its logs."""
+    from safetensors.numpy import load_file
+
+    (checkpoint,) = (folder / "checkpoints").iterdir()
+    arrays = {p.stem: load_file(p) for p in sorted(checkpoint.glob("*.safetensors"))}
+    metrics = (folder / "metrics.jsonl").read_text()
+    with (folder / "evaluations.csv").open(newline="") as file:
+        rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
+    hashes = {group: _hash_arrays(named) for group, named in arrays.items()}
+    hashes |= {"metrics": _hash(metrics.encode()), "evaluations": _hash(json.dumps(rows).encode())}
+    values = {f"state {name}": _moments(a) for name, a in arrays["state"].items()}
+    values |= {f"replay {name}": _moments(a) for name, a in arrays["replay"].items()}
+    values["returns"] = [float(row["return"]) for row in rows]
+    for line in map(json.loads, metrics.splitlines()):
+        place = f"metrics {line.pop('seed')} {line.pop('iterations')}"
+        values |= {f"{place} {name}": [value] for name, value in line.items()}
+    return {"hashes": hashes, "values": values}
+
+
+def _moments(array: np.ndarray) -> list[float]:
+    wide = array.astype(np.float64)
+    return [float(f"{x:.8g}") for x in (wide.mean(), np.sqrt((wide**2).mean()))]
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _hash_arrays(named: dict[str, np.ndarray]) -> str:
+    return _hash(b"".join(n.encode() + a.tobytes() for n, a in sorted(named.items())))
+
+
+def differences(now: dict[str, Any], then: dict[str, Any], tolerance: float = 1e-5) -> list[str]:
+    """What is not there any more, not yet, or further off than rounding: a line each."""
+    found = [f"only now: {name}" for name in now.keys() - then.keys()]
+    found += [f"only then: {name}" for name in then.keys() - now.keys()]
+    for name in sorted(now.keys() & then.keys()):
+        if not np.allclose(now[name], then[name], rtol=tolerance, atol=tolerance):
+            found.append(f"{name}: {then[name]} -> {now[name]}")
+    return found
+
+
+def main(mode: str) -> None:
+    table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
+    for agent in AGENTS:
+        with tempfile.TemporaryDirectory() as place:
+            make_run(agent, Path(place) / "run")
+            now = record(Path(place) / "run")
+        then = table.get(agent, {"hashes": {}, "values": {}})
+        changed = [g for g, h in now["hashes"].items() if then["hashes"].get(g) != h]
+        print(agent, "hashes that differ:", ", ".join(changed) or "none")
+        for line in differences(now["values"], then["values"])[:5]:
+            print("   ", line)
+        table[agent] = now
+    if mode == "write":
+        TABLE.write_text(json.dumps(table, indent=0).replace(",\n", ",") + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
