@@ -19,6 +19,10 @@ class Schedule(NamedTuple):
 
     beta: Array
     alpha_bar: Array
+    signal: Array  # √ᾱ: what is left of the clean action in a noisy one
+    noise: Array  # √(1 - ᾱ): and how much noise there is
+    inverse_signal: Array  # √(1/ᾱ)
+    noise_to_signal: Array  # √(1/ᾱ - 1)
     clean_weight: Array  # posterior mean = clean_weight x clean + noisy_weight x noisy
     noisy_weight: Array
     std: Array  # of the posterior; zero at step 0, which adds no noise
@@ -26,7 +30,7 @@ class Schedule(NamedTuple):
 
 def make_schedule(name: ScheduleName, num_steps: int, scale: float = 1.0) -> Schedule:
     """Noise rates by name: linear up to 0.999 times `scale` (c), variance-preserving, or cosine."""
-    # In float64 on the host: products of many factors near zero lose digits in float32.
+    # In float64 on the host, roots too: at step 0 a float32 1 - ᾱ has three digits left.
     t = np.arange(num_steps)
     if name == "linear":
         beta = scale * np.linspace(1e-4, 0.999, num_steps)
@@ -42,23 +46,26 @@ def make_schedule(name: ScheduleName, num_steps: int, scale: float = 1.0) -> Sch
     constants = (
         beta,
         alpha_bar,
+        np.sqrt(alpha_bar),
+        np.sqrt(1 - alpha_bar),
+        np.sqrt(1 / alpha_bar),
+        np.sqrt(1 / alpha_bar - 1),
         beta * np.sqrt(before) / (1 - alpha_bar),
         (1 - before) * np.sqrt(1 - beta) / (1 - alpha_bar),
         np.sqrt(variance) * (t > 0),
     )
-    return Schedule(*(jnp.asarray(c, jnp.float32) for c in constants))
+    return Schedule(*map(jnp.asarray, constants))  # float32, unless JAX is told to be wider
 
 
 def add_noise(schedule: Schedule, clean: Array, t: Array, noise: Array) -> Array:
     """The forward sample x_t of clean actions (..., A) at steps t (...)."""
-    kept = schedule.alpha_bar[t][..., None]
-    return jnp.sqrt(kept) * clean + jnp.sqrt(1 - kept) * noise
+    return schedule.signal[t][..., None] * clean + schedule.noise[t][..., None] * noise
 
 
 def predict_clean(schedule: Schedule, noisy: Array, t: Array, noise: Array) -> Array:
     """The clean action that `noise` implies for x_t."""
-    kept = schedule.alpha_bar[t][..., None]
-    return noisy / jnp.sqrt(kept) - noise * jnp.sqrt(1 / kept - 1)
+    scaled = schedule.inverse_signal[t][..., None] * noisy
+    return scaled - schedule.noise_to_signal[t][..., None] * noise
 
 
 def denoise(
@@ -112,13 +119,13 @@ def reverse(
     """
 
     def step(x: Array, now: tuple[Array, Array, Array, Key]) -> tuple[Array, Array | None]:
-        t, beta, alpha_bar, noise_key = now
-        mean = (x - beta / jnp.sqrt(1 - alpha_bar) * predict_noise(x, t)) / jnp.sqrt(1 - beta)
+        t, beta, spread, noise_key = now
+        mean = (x - beta / spread * predict_noise(x, t)) / jnp.sqrt(1 - beta)
         noise = jnp.sqrt(beta) * jax.random.normal(noise_key, x.shape)
         x = jnp.clip(mean + jnp.where(t > 0, noise, 0.0), -bound, bound)
         return x, x if trace else None
 
     keys = jax.random.split(key, len(schedule.beta))
-    steps = (jnp.arange(len(keys)), schedule.beta, schedule.alpha_bar, keys)
+    steps = (jnp.arange(len(keys)), schedule.beta, schedule.noise, keys)
     end, passed = jax.lax.scan(step, start, steps, reverse=True)
     return end if passed is None else jnp.concatenate([start[None], passed[::-1]])
