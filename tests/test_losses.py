@@ -36,7 +36,7 @@ def test_temperature_rises_when_entropy_is_short() -> None:
 def test_distributional_loss_has_the_gradients_of_the_formula() -> None:
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=(2, 5)), rng.uniform(0.1, 2.0, size=(2, 5))
-    y, drawn = rng.normal(size=5), 3 * rng.normal(size=(2, 5))
+    y, drawn = rng.normal(size=5), 3 * rng.normal(size=5)
     spread = np.array([0.2, 2.0])  # so that some drawn backups are cut
     b = spread[:, None]
     near = mean + np.clip(drawn - mean, -3 * b, 3 * b)

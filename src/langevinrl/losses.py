@@ -121,13 +121,13 @@ def advantage_weight(q: Array) -> Array:
 
 
 def distributional(mean: Array, std: Array, y: Array, drawn: Array, spread: Array) -> Array:
-    """Regression of Gaussian values (members, B) on mean backups y (B,) and `drawn` ones.
+    """Regression of Gaussian values (members, B) on mean backups y (B,) and `drawn` ones (B,).
 
     A likelihood's gradients, made safe: small deviations hardly divide, drawn backups stay within
     three of the running `spread` (members,), and its square undoes the division by the variance.
     """
     mu, sigma, y = jax.lax.stop_gradient((mean, std, y[None]))
-    near = mu + jnp.clip(drawn - mu, -3 * spread[:, None], 3 * spread[:, None])
+    near = mu + jnp.clip(drawn[None] - mu, -3 * spread[:, None], 3 * spread[:, None])
     mean_pull = (y - mu) / (sigma**2 + 0.1)
     std_pull = ((mu - near) ** 2 - sigma**2) / (sigma**3 + 0.1)
     return -((spread**2 + 0.1) * (mean * mean_pull + std * std_pull).mean(axis=-1)).sum()

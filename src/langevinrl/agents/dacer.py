@@ -104,15 +104,15 @@ class DACER(Denoising):
         return Update(State(*learners, spread, entropy, state.updates + 1), metrics)
 
     def _backups(self, state: State, batch: Batch, key: Key) -> tuple[Array, Array]:
-        """Mean backup (B,), and one drawn for each member: (members, B)."""
+        """Mean backup and a drawn one, (B,) each; both critics regress on the same two."""
         action_key, draw_key = jax.random.split(key)
         next_action = self.act(state, batch.next_obs, action_key, explore=True)
         moments = self.moments(state.critic.target_params, batch.next_obs, next_action)
         least = moments[0].argmin(axis=0)[None]
         mean, std = (jnp.take_along_axis(moment, least, axis=0) for moment in moments)
-        z = jax.random.normal(draw_key, (self.critic.num_members, len(batch.reward)))
+        z = jnp.clip(jax.random.normal(draw_key, batch.reward.shape), -3.0, 3.0)
         y = losses.td_backup(mean, batch, self.gamma, self.reward_scale)
-        return y, y[None] + self.gamma * batch.bootstrap[None] * std * jnp.clip(z, -3.0, 3.0)
+        return y, y + self.gamma * batch.bootstrap * std[0] * z
 
     def _regulate(self, state: State, obs: Array, key: Key) -> tuple[Learner, Array]:
         """A step of log α and a fresh estimate of the entropy, if due."""
