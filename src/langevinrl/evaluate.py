@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.agents import Agent
-from langevinrl.envs.gym import EnvFactory, Lanes, lane_seed
+from langevinrl.envs.gym import EnvFactory, Lanes, episode_seed
 from langevinrl.types import Array, PyTree
 
 
@@ -54,7 +54,7 @@ class Evaluator:
 
     def play(self, state: PyTree, seed: int) -> list[Episode]:
         """Episodes of every trained seed (state has a leading S); starts depend on `seed` only."""
-        starts = [lane_seed(seed, episode) for episode in range(self.num_episodes)]
+        starts = [episode_seed(seed, episode) for episode in range(self.num_episodes)]
         obs = self.lanes.reset(starts * len(self.seeds))
         total = np.zeros(self.lanes.shape)
         length = np.zeros(self.lanes.shape, int)

@@ -189,3 +189,8 @@ class Lanes:
 def lane_seed(seed: int, lane: int) -> int:
     """A seed for one environment, far from its neighbours'."""
     return int(np.random.SeedSequence([seed, lane]).generate_state(1)[0])
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """A seed for the start of an evaluation episode; never one that training starts from."""
+    return int(np.random.SeedSequence([seed, episode, 0xE7A1]).generate_state(1)[0])
