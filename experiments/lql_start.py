@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from langevinrl.report import Curve, last_evaluation, pyplot, read_curves, write_csv
+from langevinrl.analysis.figures import Curve, last_evaluation, pyplot, read_curves, write_csv
 
 HERE = Path("results/lql_start")
 TASKS = ("InvertedDoublePendulum-v4", "Reacher-v4", "HalfCheetah-v4")
@@ -27,8 +27,8 @@ def folder_of(start: str, task: str, seed: int) -> Path:
 
 
 def train(seeds: list[int]) -> None:
-    from langevinrl.config import RunConfig
-    from langevinrl.train import resume, run
+    from langevinrl.runs.config import RunConfig
+    from langevinrl.runs.train import resume, run
 
     jobs = [(task, start, seed) for task in TASKS for start in STARTS for seed in seeds]
     for task, start, seed in jobs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from langevinrl.report import NAMES, draw_curve, pyplot, read_curves
+from langevinrl.analysis.figures import NAMES, draw_curve, pyplot, read_curves
 
 HERE = Path("results/mujoco")
 
@@ -43,8 +43,8 @@ RANDOM = {
 
 
 def train() -> None:
-    from langevinrl.config import RunConfig
-    from langevinrl.train import run
+    from langevinrl.runs.config import RunConfig
+    from langevinrl.runs.train import run
 
     for agent, env, iterations, seeds in RUNS:
         run(

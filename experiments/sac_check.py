@@ -22,8 +22,8 @@ RATE, HIDDEN, BATCH, GAMMA, TAU = 1e-3, (256, 256), 256, 0.99, 0.005
 
 
 def ours() -> None:
-    from langevinrl.config import RunConfig
-    from langevinrl.train import run
+    from langevinrl.runs.config import RunConfig
+    from langevinrl.runs.train import run
 
     # The settings Stable-Baselines3 has by default, except the rate.
     fields = {
@@ -88,7 +88,7 @@ def error_over_starts(folder: Path) -> float:
     """Standard error of the last five evaluations' mean: by their starts, which the seeds share."""
     import numpy as np
 
-    from langevinrl.report import read_evaluations
+    from langevinrl.analysis.figures import read_evaluations
 
     starts: dict[tuple[str, str], list[float]] = {}
     for row in read_evaluations(folder):
@@ -99,7 +99,7 @@ def error_over_starts(folder: Path) -> float:
 
 
 def draw() -> None:
-    from langevinrl.report import draw_curve, pyplot, read_curves, write_csv
+    from langevinrl.analysis.figures import draw_curve, pyplot, read_curves, write_csv
 
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(6.2, 3.6), layout="constrained")

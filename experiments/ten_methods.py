@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langevinrl.report import (
+from langevinrl.analysis.figures import (
     NAMES,
     Curve,
     draw_curve,
@@ -78,8 +78,8 @@ def folder_of(agent: str, task: str, draws: int) -> Path:
 
 
 def train(agents: list[str]) -> None:
-    from langevinrl.config import RunConfig
-    from langevinrl.train import resume, run
+    from langevinrl.runs.config import RunConfig
+    from langevinrl.runs.train import resume, run
 
     for agent, task, draws in JOBS:
         folder = folder_of(agent, task, draws)

@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import pytest
 
-from langevinrl.config import RunConfig
-from langevinrl.train import run
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.train import train
 
 # Tests compile much and run little: plainer code, made much sooner, is fast enough.  JAX reads
 # this when it first computes.
@@ -81,4 +81,4 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run with those fields; to be read, not written to."""
     folder = tmp_path_factory.mktemp("tiny") / "run"
     config = RunConfig("toys:wide", out=str(folder), hyperparameters=TINY_AGENT, **TINY_RUN)
-    return run(config, quiet=True)
+    return train(config, quiet=True)

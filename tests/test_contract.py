@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -10,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl import checkpoint
-from langevinrl.agents import REGISTER
+from langevinrl.registry import METHODS
+from langevinrl.runs import checkpoint
+from langevinrl.runs.folder import RunFolder
 from langevinrl.types import Array, Batch, Spec
 
 SPEC = Spec(4, 2, act_bound=2.0)
@@ -20,7 +22,7 @@ ROWS = 8
 
 def make(name: str) -> Any:
     """Small, but with every part of the method at work."""
-    fields = {f.name for f in REGISTER[name].__dataclass_fields__.values()}
+    fields = {f.name for f in METHODS[name].load().__dataclass_fields__.values()}
     small = {
         "best_of": 3,
         "num_steps": 5,
@@ -29,7 +31,8 @@ def make(name: str) -> Any:
         "num_entropy_actions": 12,
         "num_ascent_steps": 3,
     }
-    return REGISTER[name](SPEC, hidden=(16, 16), **{k: v for k, v in small.items() if k in fields})
+    chosen = {k: v for k, v in small.items() if k in fields}
+    return METHODS[name].load()(SPEC, hidden=(16, 16), **chosen)
 
 
 def batch_for(agent: Any, seed: int = 0) -> Batch:
@@ -51,7 +54,7 @@ def assert_close(a: Any, b: Any, **tolerance: float) -> None:
 
 
 # One process for all tests of an agent, which share what is compiled.
-@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in REGISTER])
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in METHODS])
 def agent(request: pytest.FixtureRequest) -> Any:
     return make(request.param)
 
@@ -84,7 +87,7 @@ def test_actions_have_their_shape_and_evaluation_stays_in_the_box(agent: Any) ->
 
 
 def test_an_agent_is_hashable_and_its_state_is_arrays(agent: Any) -> None:
-    assert hash(agent) == hash(make(next(n for n, k in REGISTER.items() if type(agent) is k)))
+    assert hash(agent) == hash(make(next(n for n, m in METHODS.items() if type(agent) is m.load())))
     state = start(agent)
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(state))
 
@@ -126,6 +129,20 @@ def test_fifty_updates_stay_finite(agent: Any) -> None:
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
 
 
+def test_a_trace_ends_in_the_action(agent: Any) -> None:
+    """Without choice among candidates and noise on top, the chain's end is what is done."""
+    alone = dataclasses.replace(agent, best_of=1)
+    obs, key = jax.random.normal(jax.random.key(1), (5, 4)), jax.random.key(2)
+    state = start(agent)
+    path = jax.jit(alone.trace)(state, obs, key)
+    assert path.ndim == 3 and path.shape[1:] == (5, 2) and len(path) > 1
+    ends = [alone.act(state, obs, key, explore=explore) for explore in (True, False)]
+    # QSM and SAC evaluate otherwise than they sample; SDAC, DPMD and DACER add noise to explore.
+    assert any(np.allclose(path[-1], end, atol=1e-5) for end in ends)
+    begun = jnp.full((5, 2), 0.25)
+    np.testing.assert_array_equal(jax.jit(alone.trace)(state, obs, key, begun)[0], begun)
+
+
 def test_rewrites_are_the_columns_asked_for(agent: Any) -> None:
     batch = batch_for(agent)
     state = jax.eval_shape(agent.init, jax.random.key(0))
@@ -140,8 +157,8 @@ def test_rewrites_are_the_columns_asked_for(agent: Any) -> None:
 
 def test_a_state_survives_files(agent: Any, tmp_path: Any) -> None:
     state = compiled_update(agent)(start(agent), batch_for(agent), jax.random.key(1)).state
-    saved = checkpoint.Saved({"state": checkpoint.name_leaves(state)}, {})
-    checkpoint.save(tmp_path, 1, saved)
-    arrays = checkpoint.load(tmp_path).arrays["state"]
+    saved = checkpoint.Checkpoint({"state": checkpoint.name_leaves(state)}, {})
+    checkpoint.save(RunFolder(tmp_path), 1, saved)
+    arrays = checkpoint.load(RunFolder(tmp_path)).arrays["state"]
     template = jax.eval_shape(agent.init, jax.random.key(0))
     assert_close(checkpoint.fill_leaves(template, arrays), state, rtol=0)

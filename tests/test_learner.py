@@ -14,8 +14,8 @@ from langevinrl.learner import (
     count_parameters,
     decaying_adam,
     descend,
-    enrol,
-    track,
+    init_learner,
+    soft_update,
     when,
 )
 from langevinrl.types import Array
@@ -26,20 +26,21 @@ def quadratic(params: Array) -> Array:
 
 
 def test_descend_steps_once_and_remembers_the_loss_before() -> None:
-    learner = descend(enrol(jnp.array([3.0, -1.0]), optax.sgd(0.1)), optax.sgd(0.1), quadratic)
+    fresh = init_learner(jnp.array([3.0, -1.0]), optax.sgd(0.1))
+    learner = descend(fresh, optax.sgd(0.1), quadratic)
     np.testing.assert_allclose(learner.params, [2.4, -0.8], rtol=1e-6)
     assert float(learner.loss) == pytest.approx(10.0)
     np.testing.assert_array_equal(learner.target_params, [3.0, -1.0])
 
 
 def test_track_moves_the_target_by_tau_of_the_difference() -> None:
-    learner = enrol(jnp.array([1.0]), optax.sgd(0.1))._replace(params=jnp.array([3.0]))
-    assert float(track(learner, 0.005).target_params[0]) == pytest.approx(1.01)
+    learner = init_learner(jnp.array([1.0]), optax.sgd(0.1))._replace(params=jnp.array([3.0]))
+    assert float(soft_update(learner, 0.005).target_params[0]) == pytest.approx(1.01)
 
 
 def test_when_does_the_work_only_where_it_is_due() -> None:
     optimiser = optax.adam(1e-2)
-    learner = enrol(jnp.array([1.0]), optimiser)
+    learner = init_learner(jnp.array([1.0]), optimiser)
 
     def step(one: Learner) -> Learner:
         return descend(one, optimiser, quadratic)
@@ -55,12 +56,12 @@ def test_policy_decay_counts_its_own_updates() -> None:
     rates = [float(schedule(count)) for count in (0, 25_000, 50_000, 75_000, 100_000)]
     np.testing.assert_allclose(rates, [3e-4, 3e-4, 1.65e-4, 3e-5, 3e-5], rtol=1e-5)
     # The optimiser follows it: under a constant gradient Adam moves by its rate at every update.
-    optimiser = decaying_adam(0.1, 0.05, begin=2, length=2)
+    optimiser = decaying_adam(0.1, 0.05, start=2)
     state, moves = optimiser.init(jnp.zeros(1)), []
-    for _ in range(6):
+    for _ in range(8):
         change, state = optimiser.update(jnp.ones(1), state)
         moves.append(float(-change[0]))
-    np.testing.assert_allclose(moves, [0.1, 0.1, 0.1, 0.075, 0.05, 0.05], rtol=1e-4)
+    np.testing.assert_allclose(moves, [0.1, 0.1, 0.1, 0.0875, 0.075, 0.0625, 0.05, 0.05], rtol=1e-4)
 
 
 def test_each_member_is_clipped_by_its_own_norm() -> None:
@@ -72,6 +73,6 @@ def test_each_member_is_clipped_by_its_own_norm() -> None:
 
 
 def test_scalar_temperatures_are_not_counted() -> None:
-    critic = enrol({"w": jnp.zeros((3, 4)), "b": jnp.zeros(4)}, optax.sgd(0.1))
-    alpha = enrol(jnp.zeros(()), optax.sgd(0.1))
+    critic = init_learner({"w": jnp.zeros((3, 4)), "b": jnp.zeros(4)}, optax.sgd(0.1))
+    alpha = init_learner(jnp.zeros(()), optax.sgd(0.1))
     assert count_parameters((critic, alpha, jnp.zeros(7))) == 16

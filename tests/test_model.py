@@ -14,7 +14,7 @@ import pytest
 import toys
 
 from langevinrl import Model, UserError
-from langevinrl.train import Moment, Run
+from langevinrl.runs.loop import Run, StepInfo
 
 OBS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
@@ -30,10 +30,10 @@ def test_learning_writes_a_run_folder_and_goes_on_when_asked_again(
     model = Model("nclql", "toys:wide", out=str(tmp_path / "run"), **tiny_fields)
     assert model.learn(iterations=4, quiet=True) is model
     assert model.folder == tmp_path / "run"
-    assert model.facts["iteration"] == 4
+    assert model.metadata["iteration"] == 4
     half = model.predict(OBS)
     model.learn(iterations=8, quiet=True)
-    assert model.facts["iteration"] == 8
+    assert model.metadata["iteration"] == 8
     assert (model.predict(OBS) != half).any()
     whole = Model.load(tiny_run)  # the same run, never stopped
     np.testing.assert_array_equal(model.predict(OBS), whole.predict(OBS))
@@ -45,7 +45,7 @@ def test_an_interrupted_model_remembers_where_it_was(
     model = Model("nclql", "toys:wide", out=str(tmp_path / "run"), **tiny_fields)
     advance = Run.advance
 
-    def interrupted(job: Run) -> Moment:
+    def interrupted(job: Run) -> StepInfo:
         if job.iteration == 2:
             os.kill(os.getpid(), signal.SIGINT)
         return advance(job)
@@ -54,8 +54,8 @@ def test_an_interrupted_model_remembers_where_it_was(
     with pytest.raises(KeyboardInterrupt):
         model.learn(iterations=8, quiet=True)
     monkeypatch.undo()
-    assert model.facts["iteration"] == 3
-    assert model.learn(iterations=4, quiet=True).facts["iteration"] == 4
+    assert model.metadata["iteration"] == 3
+    assert model.learn(iterations=4, quiet=True).metadata["iteration"] == 4
 
 
 def test_a_prediction_lies_in_the_tasks_box(model: Model) -> None:
@@ -101,7 +101,7 @@ def test_evaluation_is_repeatable_and_plays_every_seed(model: Model) -> None:
 def test_a_saved_model_acts_the_same_and_leaves_replay_behind(model: Model, tmp_path: Path) -> None:
     model.save(tmp_path / "small")
     files = [path.name for path in (tmp_path / "small" / "checkpoints" / "000000008").iterdir()]
-    assert sorted(files) == ["facts.json", "state.safetensors"]
+    assert sorted(files) == ["metadata.json", "state.safetensors"]
     copy = Model.load(tmp_path / "small")
     for index in (0, 1):
         ours, theirs = model.predict(OBS, index), copy.predict(OBS, index)

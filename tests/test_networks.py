@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl.networks import MLP, Critic, Embedding, Field, gelu, mish, sinusoid
+from langevinrl.networks import MLP, Critic, Embedding, StateActionNet, gelu, mish, sinusoid
 from langevinrl.types import Spec
 
 SPEC = Spec(5, 3)
@@ -83,7 +83,7 @@ def test_a_learned_embedding_has_1072_parameters() -> None:
 
 
 def test_one_level_for_all_rows_equals_that_level_per_row() -> None:
-    field = Field(SPEC, 1, (8,), "mish", Embedding(16, "mish"))
+    field = StateActionNet(SPEC, 1, (8,), "mish", Embedding(16, "mish"))
     params = field.init(jax.random.key(0))
     obs, action = jnp.ones((6, 5)), jnp.ones((6, 3))
     shared = field.apply(params, obs, action, 4)
@@ -93,11 +93,11 @@ def test_one_level_for_all_rows_equals_that_level_per_row() -> None:
 
 
 def test_critic_members_differ_and_are_independent() -> None:
-    critic = Critic(Field(SPEC, 1, (8,), "mish"))
+    critic = Critic(StateActionNet(SPEC, 1, (8,), "mish"))
     params = critic.init(jax.random.key(0))
     obs, action = jnp.ones((6, 5)), jnp.ones((6, 3))
     q = critic.apply(params, obs, action)
     assert q.shape == (2, 6)
     assert not np.allclose(q[0], q[1])
-    alone = critic.field.apply(jax.tree.map(lambda leaf: leaf[1], params), obs, action)[..., 0]
+    alone = critic.network.apply(jax.tree.map(lambda leaf: leaf[1], params), obs, action)[..., 0]
     np.testing.assert_allclose(q[1], alone, rtol=1e-6)

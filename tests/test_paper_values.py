@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import pytest
 
-from langevinrl.agents import REGISTER
-from langevinrl.config import PAPER_ITERATIONS, RunConfig
 from langevinrl.learner import count_parameters
+from langevinrl.registry import METHODS
+from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig
 from langevinrl.types import Spec
 
 HUMANOID = Spec(376, 17)
@@ -82,7 +82,7 @@ PARAMETERS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_the_papers(name: str) -> None:
-    agent = REGISTER[name](HUMANOID)
+    agent = METHODS[name].load()(HUMANOID)
     shared = {"gamma": 0.99, "target_rate": 0.005, "reward_scale": 0.2, "hidden": (256, 256, 256)}
     for field, value in (shared | DEFAULTS[name]).items():
         assert getattr(agent, field) == value, field
@@ -90,13 +90,13 @@ def test_defaults_are_the_papers(name: str) -> None:
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_parameter_counts_on_humanoid(name: str) -> None:
-    agent = REGISTER[name](HUMANOID)
+    agent = METHODS[name].load()(HUMANOID)
     state = jax.eval_shape(agent.init, jax.random.key(0))  # type: ignore[attr-defined]
     assert count_parameters(state) == PARAMETERS[name]
 
 
 def test_every_agent_has_its_row() -> None:
-    assert set(DEFAULTS) == set(PARAMETERS) == set(REGISTER)
+    assert set(DEFAULTS) == set(PARAMETERS) == set(METHODS)
 
 
 def test_the_protocol_is_the_papers() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import probes
 import pytest
 
-from langevinrl.config import RunConfig
-from langevinrl.train import Run
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.train import Run
 
 QUICK: dict[str, Any] = {
     "hidden": (24, 24), "learning_rate": 1e-2, "target_rate": 0.1, "gamma": 0.5,

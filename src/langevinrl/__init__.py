@@ -6,25 +6,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langevinrl.agents import REGISTER, Agent
-    from langevinrl.config import RunConfig
+    from langevinrl.agents import Agent
     from langevinrl.errors import UserError
     from langevinrl.model import Model
+    from langevinrl.registry import METHODS
+    from langevinrl.runs.callbacks import Callback
+    from langevinrl.runs.config import RunConfig
+    from langevinrl.runs.loop import Run
+    from langevinrl.runs.train import resume, train
     from langevinrl.types import Batch, Spec, Update
 
 __version__ = "0.1.0"
 
-__all__ = ["REGISTER", "Agent", "Batch", "Model", "RunConfig", "Spec", "Update", "UserError"]
+__all__ = [
+    "METHODS", "Agent", "Batch", "Callback", "Model", "Run", "RunConfig", "Spec", "Update",
+    "UserError", "resume", "train",
+]  # fmt: skip
 
 _ROOMS = {
-    "REGISTER": "agents",
+    "METHODS": "registry",
     "Agent": "agents",
     "Batch": "types",
+    "Callback": "runs.callbacks",
     "Model": "model",
-    "RunConfig": "config",
+    "Run": "runs.loop",
+    "RunConfig": "runs.config",
     "Spec": "types",
     "Update": "types",
     "UserError": "errors",
+    "resume": "runs.train",
+    "train": "runs.train",
 }
 
 

@@ -23,11 +23,11 @@ from rich.table import Table
 
 from langevinrl import networks, runlog
 from langevinrl.agents import REGISTER, Agent
-from langevinrl.config import RunConfig, unknown
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner
+from langevinrl.runs.config import RunConfig, unknown
+from langevinrl.runs.train import Run, StepInfo, metric_rows
 from langevinrl.samplers import choose
-from langevinrl.train import Moment, Run, metric_rows
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Transition, Update
 
 SIZES = {"HalfCheetah": Spec(17, 6), "Humanoid": Spec(376, 17)}
@@ -75,7 +75,7 @@ def _concatenated(mlp: networks.MLP, params: PyTree, *inputs: Array) -> Array:
     weights = [jnp.concatenate(params["inputs"]), *(la["weight"] for la in params["layers"][1:])]
     for i, (weight, layer) in enumerate(zip(weights, params["layers"], strict=True)):
         x = networks.ACTIVATIONS[mlp.activation](x) if i else x
-        x = x @ weight + networks.lift(layer["bias"], x.ndim)
+        x = x @ weight + networks.add_leading_axes(layer["bias"], x.ndim)
     return x
 
 
@@ -225,7 +225,7 @@ def loop_overhead(spec: Spec) -> Callable[[], None]:
         job.replay.add(job.lanes.step(np.zeros((1, ENVS, spec.act_dim), np.float32)))
 
     def iterate() -> None:
-        moment: Moment = job.advance()
+        moment: StepInfo = job.advance()
         jax.block_until_ready(moment.metrics)  # type: ignore[no-untyped-call]
         if moment.iteration % config.log_every == 0:
             json.dumps(metric_rows(config, moment))

@@ -21,7 +21,7 @@ class Learner(NamedTuple):
     loss: Array  # before the last step; carried so that a delayed learner still has one to report
 
 
-def enrol(params: PyTree, optimiser: optax.GradientTransformation) -> Learner:
+def init_learner(params: PyTree, optimiser: optax.GradientTransformation) -> Learner:
     """A fresh learner; the target copy starts equal to the weights."""
     return Learner(params, params, optimiser.init(params), jnp.zeros(()))
 
@@ -39,10 +39,15 @@ def descend(
     return learner._replace(params=params, opt_state=opt_state, loss=value)
 
 
-def track(learner: Learner, target_rate: float) -> Learner:
+def soft_update(learner: Learner, target_rate: float) -> Learner:
     """Move the target copy a fraction `target_rate` (τ) of the way to the weights."""
     target_params = optax.incremental_update(learner.params, learner.target_params, target_rate)
     return learner._replace(target_params=target_params)
+
+
+def update_target(due: Array, learner: Learner, target_rate: float) -> Learner:
+    """Move the target copy, on the updates where that is due."""
+    return when(due, lambda moved: soft_update(moved, target_rate), learner)
 
 
 def when(due: Array, step: Callable[[Learner], Learner], learner: Learner) -> Learner:
@@ -51,10 +56,10 @@ def when(due: Array, step: Callable[[Learner], Learner], learner: Learner) -> Le
 
 
 def decaying_adam(
-    learning_rate: float, final_rate: float, begin: int = 25_000, length: int = 50_000
+    learning_rate: float, final_rate: float, start: int
 ) -> optax.GradientTransformation:
-    """Adam whose rate falls linearly after `begin` of its updates; constant if rates are equal."""
-    return optax.adam(optax.linear_schedule(learning_rate, final_rate, length, begin))
+    """Adam whose rate falls linearly, after `start` of its steps and for twice as many more."""
+    return optax.adam(optax.linear_schedule(learning_rate, final_rate, 2 * start, start))
 
 
 def clip_members(max_norm: float) -> optax.GradientTransformation:

@@ -1,4 +1,8 @@
-"""One pure function per equation."""
+"""One pure function per equation, with the formula and where it comes from.
+
+Letters as in the papers: r reward, κ its scale, γ discount, b 1 unless the episode truly ended,
+s and a state and action, Q̄ the target copy of a critic, ε noise, ᾱ_t a diffusion's signal left.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +17,35 @@ from langevinrl.samplers.flow import AverageVelocity, interpolate
 from langevinrl.types import Array, Batch, Key
 
 MirrorForm: TypeAlias = Literal["coded", "intended"]
+PredictNoise: TypeAlias = Callable[[Array, Array], Array]  # of noisy actions and their steps
 
 
 def td_backup(next_q: Array, batch: Batch, gamma: float, reward_scale: float) -> Array:
-    """Scaled reward plus the discounted least of the members' values (members, B), Eq. 8: (B,)."""
+    """y = κ r + γ b min_j Q̄_j(s', a'), from the members' values (members, B): (B,).
+
+    The target in Eq. 8 of the Langevin paper, with the twin minimum of its released code.
+    """
     if gamma == 0.0:  # a bandit: nothing looks at the next action, so the compiler drops its draw
         return reward_scale * batch.reward
     return reward_scale * batch.reward + gamma * batch.bootstrap * next_q.min(axis=0)
 
 
 def squared(error: Array) -> Array:
-    """Mean over the batch, summed over members (members, B): each member descends its own mean."""
+    """Σ_j mean_i e_ji² over members j and rows i: each member descends its own mean.
+
+    Eq. 8 with e = Q(s, a) - y, and Eq. 9 with e = Q(s, a + σz, level) - sg[Q(s, a, clean)].
+    """
     return jnp.square(error).mean(axis=-1).sum()
 
 
 def denoising(
-    predict_noise: Callable[[Array, Array], Array],
-    schedule: Schedule,
-    clean: Array,
-    weight: Array,
-    key: Key,
+    predict_noise: PredictNoise, schedule: Schedule, clean: Array, weight: Array, key: Key
 ) -> Array:
-    """Weighted error of the noise predicted at a random step of each row (..., A); weight (...)."""
+    """mean W ‖ε_θ(√ᾱ_t a + √(1-ᾱ_t) ε, t) - ε‖²: actions a (..., A), weights W (...).
+
+    One random step t and noise ε a row.  Denoising Diffusion Probabilistic Models (2020), Eq. 14;
+    DIPO has W = 1/2, QVPO its Q-weights, DPMD exp(Q/α).
+    """
     step_key, noise_key = jax.random.split(key)
     t = jax.random.randint(step_key, clean.shape[:-1], 0, len(schedule.beta))
     noise = jax.random.normal(noise_key, clean.shape)
@@ -42,12 +53,41 @@ def denoising(
     return (weight[..., None] * jnp.square(error)).mean()
 
 
+def reverse_denoising(
+    predict_noise: PredictNoise,
+    schedule: Schedule,
+    clean: Array,
+    log_weight: Callable[[Array], Array],
+    key: Key,
+    *,
+    num_noises: int,
+    bound: float,
+) -> Array:
+    """mean_k p_k ‖ε_θ(x_t, t) - ε_k‖², p = softmax_k log_weight(â_k), â_k = clip(x̂_0(x_t, ε_k)).
+
+    SDAC's reweighted score matching by reverse sampling: K noises that may have led to a noisy
+    action are each weighed by the action they imply.  Clean actions (B, A) only place the noisy
+    ones; `log_weight` takes (K, B, A) to (K, B), and its softmax is self-normalised importance
+    sampling.
+    """
+    step_key, forward_key, reverse_key = jax.random.split(key, 3)
+    t = jax.random.randint(step_key, clean.shape[:1], 0, len(schedule.beta))
+    noisy = add_noise(schedule, clean, t, jax.random.normal(forward_key, clean.shape))
+    noise = jax.random.normal(reverse_key, (num_noises, *clean.shape))
+    implied = jnp.clip(predict_clean(schedule, noisy[None], t[None], noise), -bound, bound)
+    weight = jax.nn.softmax(log_weight(implied), axis=0)
+    error = predict_noise(noisy, t)[None] - noise
+    return (weight[..., None] * jnp.square(error)).mean()  # the mean over K too (released code)
+
+
 def mean_flow(
     average_velocity: AverageVelocity, noise: Array, action: Array, t: Array, rho: Array
 ) -> tuple[Array, Array]:
-    """How far u is from the identity u = v + (ρ - t) du/dt, and from v itself over no time at all.
+    """mean ‖u - sg[v + (ρ-t) du/dt]‖² and mean ‖u(x, t, t) - v‖², with v = a - ε.
 
-    Squared norms for paths from noise to action (B, A), met at times t and until ρ (B,).
+    The mean-flow identity (Mean Flows for One-step Generative Modeling, 2025, arXiv 2505.13447,
+    time running from noise to action here) and MFP's constraint on the instantaneous velocity, for
+    paths x = (1-t) ε + t a from noise to action (B, A), met at times t and until ρ (B,).
     """
     x, velocity = interpolate(noise, action, t), action - noise
     u, rate = jax.jvp(
@@ -60,71 +100,56 @@ def mean_flow(
 
 
 def temperature(log_alpha: Array, entropy: Array, target_entropy: float) -> Array:
-    """Raises α while the entropy is short of its target and lowers it beyond."""
+    """log α · sg[H - H̄]: raises α while the entropy H is short of its target H̄.
+
+    SAC's Eq. 18 (arXiv 1812.05905) with log α for α, as its implementations have it.
+    """
     return log_alpha * jax.lax.stop_gradient(entropy - target_entropy)
 
 
 def gaussian_entropy(std: Array, num_axes: int) -> Array:
-    """Of isotropic Gaussian noise: (m/2) log(2πe σ²)."""
+    """(m/2) log(2πe σ²): the entropy of isotropic Gaussian noise over m axes."""
     return num_axes / 2 * (jnp.log(2 * jnp.pi) + 1 + 2 * jnp.log(std))
 
 
-def noise_temperature(
-    log_alpha: Array, noise_scale: float, num_axes: int, target_entropy: float
-) -> Array:
-    """The temperature's loss where the entropy is that of exploration noise; it sees no data."""
-    entropy = gaussian_entropy(noise_scale * jnp.exp(log_alpha), num_axes)
-    return temperature(log_alpha, entropy, target_entropy)
-
-
-def reverse_denoising(
-    predict_noise: Callable[[Array, Array], Array],
-    schedule: Schedule,
-    clean: Array,
-    log_weight: Callable[[Array], Array],
-    key: Key,
-    *,
-    num_noises: int,
-    bound: float,
-) -> Array:
-    """Error against K noises that may have led to a noisy action, each weighed by where it began.
-
-    Clean actions (B, A) only place the noisy ones.  `log_weight` takes the beginnings that the
-    noises imply (K, B, A) to (K, B); its softmax over K is self-normalised importance sampling.
-    """
-    step_key, forward_key, reverse_key = jax.random.split(key, 3)
-    t = jax.random.randint(step_key, clean.shape[:1], 0, len(schedule.beta))
-    noisy = add_noise(schedule, clean, t, jax.random.normal(forward_key, clean.shape))
-    noise = jax.random.normal(reverse_key, (num_noises, *clean.shape))
-    beginning = jnp.clip(predict_clean(schedule, noisy[None], t[None], noise), -bound, bound)
-    weight = jax.nn.softmax(log_weight(beginning), axis=0)
-    error = predict_noise(noisy, t)[None] - noise
-    return (weight[..., None] * jnp.square(error)).mean()  # the mean over K too (released code)
-
-
 def mirror_weight(q: Array, mean: Array, std: Array, alpha: Array, form: MirrorForm) -> Array:
-    """DPMD's weight of an action worth q, exp(standardised q / α), cut at three deviations."""
+    """W = exp(clip((Q - μ_Q)/s_Q, ±3) / α): DPMD's weight of an action worth Q."""
     # As coded, the division binds before the subtraction and reaches the mean alone.
     score = q - mean / std if form == "coded" else (q - mean) / std
     return jnp.exp(jnp.clip(score, -3.0, 3.0) / alpha)
 
 
 def cutoff_weight(q: Array) -> Array:
-    """QVPO's weight as released: the best candidate's value (N, B) where it exceeds 1, else 0."""
+    """W = Q 1[Q > 1] of the best candidate, from values (N, B): QVPO as its baseline is coded."""
     best = q.max(axis=0)
     return jnp.where(best > 1.0, best, 0.0)
 
 
 def advantage_weight(q: Array) -> Array:
-    """QVPO's original weight: what the best candidate (N, B) is worth above the average one."""
+    """W = max(0, max_n Q_n - mean_n Q_n) over candidates (N, B): QVPO's own weights."""
     return jax.nn.relu(q.max(axis=0) - q.mean(axis=0))
 
 
-def distributional(mean: Array, std: Array, y: Array, drawn: Array, spread: Array) -> Array:
-    """Regression of Gaussian values (members, B) on mean backups y (B,) and `drawn` ones (B,).
+def gaussian_backup(
+    mean: Array, std: Array, z: Array, batch: Batch, gamma: float, reward_scale: float
+) -> tuple[Array, Array]:
+    """y = κ r + γ b μ and y_z = κ r + γ b (μ + σ clip(z, ±3)), of the member with the lesser μ.
 
-    A likelihood's gradients, made safe: small deviations hardly divide, drawn backups stay within
-    three of the running `spread` (members,), and its square undoes the division by the variance.
+    DACER's backups, a mean one and a drawn one, (B,) each, from Gaussian values of the next action
+    (members, B) and normal draws z (B,): both critics regress on the same two (released code).
+    """
+    least = mean.argmin(axis=0)[None]
+    mean, std = (jnp.take_along_axis(moment, least, axis=0) for moment in (mean, std))
+    y = td_backup(mean, batch, gamma, reward_scale)
+    return y, y + gamma * batch.bootstrap * std[0] * jnp.clip(z, -3.0, 3.0)
+
+
+def distributional(mean: Array, std: Array, y: Array, drawn: Array, spread: Array) -> Array:
+    """-(b²+0.1) mean[μ sg((y-μ)/(σ²+0.1)) + σ sg(((μ-y_b)²-σ²)/(σ³+0.1))], summed over members.
+
+    DACER's regression of Gaussian values (members, B) on mean backups y (B,) and `drawn` ones (B,),
+    where y_b = μ + clip(drawn - μ, ±3b) and b is the running `spread` (members,).  A likelihood's
+    gradients, made safe: small deviations hardly divide, and b² undoes the division by σ².
     """
     mu, sigma, y = jax.lax.stop_gradient((mean, std, y[None]))
     near = mu + jnp.clip(drawn[None] - mu, -3 * spread[:, None], 3 * spread[:, None])

@@ -9,29 +9,35 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from langevinrl import checkpoint
-from langevinrl.agents import REGISTER
-from langevinrl.config import RunConfig, unknown
-from langevinrl.envs.gym import EnvFactory, Lanes, name_of
-from langevinrl.errors import UserError
-from langevinrl.evaluate import Episode, Evaluator, observation_seed, policy
-from langevinrl.train import Stopped, read_config, resume, run
+from langevinrl.envs.vector import EnvFactory, VectorEnv, name_of
+from langevinrl.errors import UserError, unknown
+from langevinrl.registry import METHODS
+from langevinrl.runs import checkpoint, compiled
+from langevinrl.runs.checkpoint import Checkpoint
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.evaluate import Episode, Evaluator, observation_seed, policy
+from langevinrl.runs.folder import STATE, RunFolder
+from langevinrl.runs.train import Stopped, read_config, resume, train
 
 
 class Model:
-    """An agent on a task.  A run folder is its memory: learning writes one, loading reads one."""
+    """An agent on a task.  A run folder is its memory: learning writes one, loading reads one.
+
+    model = Model("nclql", "Pendulum-v1", seed=0).learn(iterations=5_000)
+    """
 
     def __init__(self, agent: str, env: str | EnvFactory, **fields: Any) -> None:
         """`fields` are any of the run's or the agent's, by the names the command line uses."""
         self.factory = None if isinstance(env, str) else env
-        if agent not in REGISTER:
-            raise UserError(unknown("agent", agent, REGISTER))
+        if agent not in METHODS:
+            raise UserError(unknown("agent", agent, METHODS))
         hidden = ("env", "agent", "hyperparameters", "spec")
-        run_fields = [f.name for f in dataclasses.fields(RunConfig) if f.name not in hidden]
-        own_fields = [f.name for f in dataclasses.fields(REGISTER[agent]) if f.name not in hidden]
+        kinds = (RunConfig, METHODS[agent].load())
+        run_fields, own_fields = (
+            [f.name for f in dataclasses.fields(kind) if f.name not in hidden] for kind in kinds
+        )
         for name in fields:
             if name not in run_fields + own_fields:
                 raise UserError(unknown("field", name, run_fields + own_fields))
@@ -50,14 +56,14 @@ class Model:
                 config = self.config
                 if iterations is not None:
                     config = dataclasses.replace(config, iterations=iterations)
-                self.folder = run(config, env=self.factory, quiet=quiet)
+                self.folder = train(config, env=self.factory, quiet=quiet)
             else:
                 resume(self.folder, iterations, env=self.factory, quiet=quiet)
         except Stopped as stopped:
             self.folder = stopped.folder
-            self._read()
+            self._read(RunFolder(self.folder))
             raise
-        self._read()
+        self._read(RunFolder(self.folder))
         return self
 
     def predict(self, obs: Any, seed_index: int = 0) -> np.ndarray:
@@ -85,46 +91,44 @@ class Model:
         finally:
             evaluator.close()
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, path: str | Path) -> None:
         """What `load` needs and no more: the configuration and the weights, without replay."""
-        self._need_weights()
-        folder = Path(folder)
-        if (folder / "config.json").exists():
-            raise UserError(f"{folder} already holds a run or a model")
-        folder.mkdir(parents=True, exist_ok=True)
-        saved = checkpoint.Saved({"state": checkpoint.name_leaves(self.state)}, self.facts)
-        checkpoint.save(folder / "checkpoints", self.facts["iteration"], saved)
-        assert self.folder is not None
-        shutil.copy(self.folder / "config.json", folder / "config.json")
+        source, target = self._need_weights(), RunFolder(path)
+        if target.config.exists():
+            raise UserError(f"{target} already holds a run or a model")
+        target.path.mkdir(parents=True, exist_ok=True)
+        weights = Checkpoint({STATE: checkpoint.name_leaves(self.state)}, self.metadata)
+        checkpoint.save(target, self.metadata["iteration"], weights)
+        shutil.copy(source.config, target.config)
 
     @classmethod
-    def load(cls, folder: str | Path, env: EnvFactory | None = None) -> Model:
+    def load(cls, path: str | Path, env: EnvFactory | None = None) -> Model:
         """A model from a run folder or from what `save` wrote."""
         model = cls.__new__(cls)
-        model.folder, model.factory = Path(folder), env
-        model._read()
+        model.folder, model.factory = Path(path), env
+        model._read(RunFolder(path))
         return model
 
     @property
     def _env(self) -> str | EnvFactory:
         return self.factory or self.config.env
 
-    def _need_weights(self) -> None:
+    def _need_weights(self) -> RunFolder:
         if self.folder is None:
             raise UserError(
                 "this model has not learned yet: call learn() first, or Model.load(DIR)"
             )
+        return RunFolder(self.folder)
 
-    def _read(self) -> None:
-        assert self.folder is not None
-        self.config = read_config(self.folder)
-        lanes = Lanes(self._env, [0], 1, self.config.action_bound)
-        self.centre, self.stretch = lanes.centre, lanes.stretch
-        self.agent = agent = self.config.make_agent(lanes.spec)
-        lanes.close()
-        saved = checkpoint.load(self.folder / "checkpoints", groups=["state"])
-        keys = jax.vmap(jax.random.key)(jnp.asarray(self.config.seed_list, jnp.uint32))
+    def _read(self, folder: RunFolder) -> None:
+        self.config = read_config(folder)
+        envs = VectorEnv(self._env, [0], 1, self.config.action_bound)
+        self.centre, self.stretch = envs.centre, envs.stretch
+        self.agent = agent = self.config.make_agent(envs.spec)
+        envs.close()
+        saved = checkpoint.load(folder, groups=[STATE])
+        keys = compiled.seed_keys(self.config.seed_list)
         template = jax.eval_shape(jax.vmap(agent.init), keys)
-        self.state = checkpoint.fill_leaves(template, saved.arrays["state"])
-        self.facts = saved.facts
+        self.state = checkpoint.fill_leaves(template, saved.arrays[STATE])
+        self.metadata = saved.metadata
         self._policy = jax.jit(partial(policy, agent))

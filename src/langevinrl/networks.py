@@ -90,15 +90,15 @@ class MLP:
         """Inputs are (..., size); leading axes broadcast, so (B, O) meets (N, B, A)."""
         products = [x @ weight for x, weight in zip(inputs, params["inputs"], strict=True)]
         rank = max(product.ndim for product in products)
-        x = functools.reduce(jnp.add, [lift(product, rank) for product in products])
+        x = functools.reduce(jnp.add, [add_leading_axes(product, rank) for product in products])
         for i, layer in enumerate(params["layers"]):
             if i:
                 x = ACTIVATIONS[self.activation](x) @ layer["weight"]
-            x = x + lift(layer["bias"], rank)
+            x = x + add_leading_axes(layer["bias"], rank)
         return x
 
 
-def lift(x: Array, rank: int) -> Array:
+def add_leading_axes(x: Array, rank: int) -> Array:
     """Leading axes of size one up to `rank`: broadcasting said aloud, for silence hides faults."""
     return x.reshape((1,) * (rank - x.ndim) + x.shape)
 
@@ -111,7 +111,7 @@ def _truncated_normal(key: Key, fan_in: int, fan_out: int) -> Array:
 def sinusoid(t: Array, size: int) -> Array:
     """Sines and cosines of a step or level index at `size / 2` frequencies, over sqrt(size)."""
     half = size // 2
-    angle = jnp.asarray(t, jnp.float32)[..., None] * lift(
+    angle = jnp.asarray(t, jnp.float32)[..., None] * add_leading_axes(
         10_000.0 ** (-jnp.arange(half) / half), jnp.ndim(t) + 1
     )
     return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1) / size**0.5
@@ -138,7 +138,7 @@ class Embedding:
 
 
 @dataclass(frozen=True)
-class Field:
+class StateActionNet:
     """A network on (obs, action), perhaps told an index: critics, denoisers and scores alike."""
 
     spec: Spec
@@ -173,15 +173,15 @@ class Field:
 class Critic:
     """Value networks as one with a leading ensemble axis, each initialised from its own key."""
 
-    field: Field
+    network: StateActionNet
     num_members: int = 2
 
     def init(self, key: Key) -> PyTree:
-        return jax.vmap(self.field.init)(jax.random.split(key, self.num_members))
+        return jax.vmap(self.network.init)(jax.random.split(key, self.num_members))
 
     def apply(
         self, params: PyTree, obs: Array, action: Array, level: Array | int | None = None
     ) -> Array:
         """Values of every member, (members, ...); a last axis of outputs if there are several."""
-        out = jax.vmap(lambda p: self.field.apply(p, obs, action, level))(params)
-        return out[..., 0] if self.field.outputs == 1 else out
+        out = jax.vmap(lambda p: self.network.apply(p, obs, action, level))(params)
+        return out[..., 0] if self.network.outputs == 1 else out

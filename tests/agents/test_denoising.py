@@ -12,12 +12,11 @@ import numpy as np
 import optax
 import pytest
 
-from langevinrl.agents.denoising import Denoising, Tempered
 from langevinrl.agents.dpmd import DPMD
 from langevinrl.agents.qvpo import QVPO
 from langevinrl.agents.sdac import SDAC
 from langevinrl.errors import UserError
-from langevinrl.learner import count_parameters, descend, enrol
+from langevinrl.learner import count_parameters, descend, init_learner
 from langevinrl.losses import gaussian_entropy, td_backup
 from langevinrl.types import Array, Batch, Spec
 
@@ -83,14 +82,14 @@ def test_acting_draws_from_the_slow_policy(agent: Any) -> None:
     action = act(state, obs, KEY, explore=False)
     swapped = state._replace(actor=state.actor._replace(params=state.actor.target_params))
     np.testing.assert_array_equal(action, act(swapped, obs, KEY, explore=False))
-    chosen = jax.jit(agent.choose)(state.actor.target_params, state.critic.params, obs, KEY)
+    chosen = jax.jit(agent._choose)(state.actor.target_params, state.critic.params, obs, KEY)
     np.testing.assert_allclose(action, chosen, atol=1e-6)
     assert action.shape == (6, 2) and float(jnp.abs(action).max()) <= 2.0
     assert act(state, obs[:1], KEY, explore=True).shape == (1, 2)
 
 
 def test_choice_is_the_candidate_both_critics_grant_most() -> None:
-    agent: Denoising = AGENTS[0]
+    agent: Any = AGENTS[0]
     single = replace(agent, best_of=1)
     critic, actor = apart(agent).critic.params, apart(agent).actor.params
 
@@ -98,7 +97,7 @@ def test_choice_is_the_candidate_both_critics_grant_most() -> None:
     def draw() -> tuple[Array, ...]:
         candidates = agent.actor.sample(actor, BATCH.obs, 3, KEY)
         q = jnp.stack([agent.critic.apply(critic, BATCH.obs, c) for c in candidates])
-        chosen, alone = (a.choose(actor, critic, BATCH.obs, KEY) for a in (agent, single))
+        chosen, alone = (a._choose(actor, critic, BATCH.obs, KEY) for a in (agent, single))
         return candidates, q, chosen, alone, agent.actor.sample(actor, BATCH.obs, 1, KEY)[0]
 
     candidates, q, chosen, alone, only = (np.asarray(x) for x in draw())
@@ -115,10 +114,11 @@ def test_backup_has_the_fast_policy_and_the_slow_critics(agent: Any) -> None:
 
     @jax.jit
     def values() -> tuple[Array, Array]:
-        if isinstance(agent, Tempered):
-            action = agent.explore(state.actor.params, state, BATCH.next_obs, next_key)
+        if isinstance(agent, SDAC | DPMD):
+            action = agent._explore(state.actor.params, state, BATCH.next_obs, next_key)
         else:
-            action = agent.choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
+            actor, critic = state.actor.params, state.critic.params
+            action = agent._choose(actor, critic, BATCH.next_obs, next_key)
         next_q = agent.critic.apply(state.critic.target_params, BATCH.next_obs, action)
         return next_q, agent.critic.apply(state.critic.params, BATCH.obs, BATCH.action)
 
@@ -176,7 +176,7 @@ def test_critic_steps_along_one_gradient(agent: Any) -> None:
 
 def test_descent_along_a_gradient_taken_elsewhere() -> None:
     optimiser = optax.sgd(0.1)
-    learner = enrol(jnp.asarray(3.0), optimiser)
+    learner = init_learner(jnp.asarray(3.0), optimiser)
     after = descend(learner, optimiser, lambda x: x**2, at=jnp.asarray(5.0))
     np.testing.assert_allclose((after.params, after.loss), (3.0 - 0.1 * 10.0, 25.0), rtol=1e-6)
 
@@ -190,7 +190,7 @@ def test_descent_along_a_gradient_taken_elsewhere() -> None:
         (QVPO(SPEC, final_actor_learning_rate=3e-4), (3e-4, 3e-4, 3e-4)),
     ],
 )
-def test_policy_rate_decays(agent: Denoising, rates: tuple[float, ...]) -> None:
+def test_policy_rate_decays(agent: Any, rates: tuple[float, ...]) -> None:
     optimiser, weight = agent.actor_optimiser, jnp.zeros(())
     for count, rate in zip((25_000, 50_000, 75_000), rates, strict=True):
         adam, schedule = optimiser.init(weight)
@@ -223,23 +223,25 @@ def test_exploration_noise_follows_the_temperature() -> None:
 
 @pytest.mark.parametrize(("kind", "act_dim"), [(SDAC, 1), (DPMD, 17)])
 def test_temperature_curve_needs_no_data(kind: Any, act_dim: int) -> None:
-    agent: Tempered = kind(Spec(3, act_dim))
+    agent: SDAC | DPMD = kind(Spec(3, act_dim), hidden=(4,))
+    state = jax.jit(agent.init)(KEY)
 
     def fire(temperature: Any, updates: Array) -> tuple[Any, Array]:
-        cooler = agent.cool(updates, temperature)
+        cooler = agent._cool(state._replace(temperature=temperature, updates=updates))
         return cooler, jnp.exp(cooler.params)
 
-    alphas = jax.lax.scan(fire, agent.enrol_temperature(), 250 * jnp.arange(800))[1]
+    alphas = jax.lax.scan(fire, agent.temperature.init(), 250 * jnp.arange(800))[1]
     seen = alphas[jnp.array([1, 50, 100, 200, 400, 800]) - 1]
     np.testing.assert_allclose(seen, [4.965, 3.558, 2.632, 1.653, 1.075, 0.984], atol=6e-4)
 
 
 def test_temperature_waits_its_turn() -> None:
-    agent: Tempered = AGENTS[0]
-    start, cool = agent.enrol_temperature(), jax.jit(agent.cool)
+    agent: SDAC = AGENTS[0]
+    start, cool = agent.temperature.init(), jax.jit(agent._cool)
+    state = apart(agent)._replace(temperature=start)
     np.testing.assert_allclose(jnp.exp(start.params), 5.0, rtol=1e-6)
     for updates, moves in ((0, True), (1, False), (249, False), (250, True), (500, True)):
-        cooler = cool(jnp.asarray(updates), start)
+        cooler = cool(state._replace(updates=jnp.asarray(updates)))
         assert (float(cooler.params) != float(start.params)) == moves
 
 

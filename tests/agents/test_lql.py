@@ -8,8 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from langevinrl.agents.langevin import State
-from langevinrl.agents.lql import LQL
+from langevinrl.agents.lql import LQL, State
 from langevinrl.types import Array, Batch, PyTree, Spec
 
 AGENT = LQL(Spec(3, 2), hidden=(8, 8), learning_rate=1e-2)

@@ -15,7 +15,7 @@ from parts import SPEC, make_batch, set_apart
 
 from langevinrl.actors import MeanFlowActor
 from langevinrl.agents.mfp import MFP, State
-from langevinrl.learner import Learner, count_parameters, descend, enrol
+from langevinrl.learner import Learner, count_parameters, descend, init_learner
 from langevinrl.losses import mean_flow
 from langevinrl.networks import MLP
 from langevinrl.types import Array, Spec
@@ -230,7 +230,8 @@ def test_flow_learns_the_law_it_imitates() -> None:
 
     @jax.jit
     def train(key: Array) -> Learner:
-        return jax.lax.scan(learn, enrol(actor.init(key), optimiser), jax.random.split(key, 600))[0]
+        fresh = init_learner(actor.init(key), optimiser)
+        return jax.lax.scan(learn, fresh, jax.random.split(key, 600))[0]
 
     params = train(KEY).params
     for num_steps in (1, 4):

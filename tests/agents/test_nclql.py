@@ -10,8 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from langevinrl.agents.langevin import State
-from langevinrl.agents.nclql import NCLQL
+from langevinrl.agents.nclql import NCLQL, State
 from langevinrl.errors import UserError
 from langevinrl.types import Array, Batch, PyTree, Spec
 

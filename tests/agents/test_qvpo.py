@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from langevinrl.agents.parts import TwinCritics
 from langevinrl.agents.qvpo import QVPO, State, _mix
 from langevinrl.errors import UserError
 from langevinrl.losses import advantage_weight, cutoff_weight, denoising
@@ -63,9 +64,9 @@ def test_weight_of_uniform_actions_falls_and_stays() -> None:
 def judged(state: State) -> tuple[Array, Array]:
     """Candidates at the batch's states, and their values by critics already updated."""
     next_key = jax.random.split(KEY)[0]
-    next_action = AGENT.choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
-    backup = AGENT.backup(state.critic, BATCH, next_action)
-    critic = AGENT.regress(state.critic, BATCH, backup).params
+    next_action = AGENT._choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
+    backup = AGENT.critics.backup(state.critic, BATCH, next_action)
+    critic = AGENT.critics.update_critic(state.critic, BATCH, backup).params
     draw_key = jax.random.split(ACTOR_KEY, 4)[0]
     candidates = AGENT.actor.sample(state.actor.params, BATCH.obs, 3, draw_key)
     return candidates, AGENT.critic.apply(critic, BATCH.obs, candidates).min(axis=0)
@@ -112,15 +113,18 @@ def test_advantage_needs_candidates_to_compare() -> None:
     assert replace(AGENT, weights="advantage", best_of=1, policy_best_of=64).best_of == 1
 
 
-def test_policy_may_learn_from_more_chains_than_it_acts_by() -> None:
+def test_policy_may_learn_from_more_chains_than_it_acts_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shapes: list[Any] = []
+    value = TwinCritics.value
 
-    class Watched(QVPO):
-        def value(self, params: PyTree, obs: Array, action: Array) -> Array:
-            shapes.append(action.shape)
-            return super().value(params, obs, action)
+    def watched(critics: TwinCritics, params: PyTree, obs: Array, action: Array) -> Array:
+        shapes.append(action.shape)
+        return value(critics, params, obs, action)
 
-    agent = Watched(AGENT.spec, hidden=(8,), num_steps=2, best_of=3, policy_best_of=5)
+    monkeypatch.setattr(TwinCritics, "value", watched)
+    agent = QVPO(AGENT.spec, hidden=(8,), num_steps=2, best_of=3, policy_best_of=5)
     jax.eval_shape(agent.update, jax.eval_shape(agent.init, KEY), BATCH, KEY)
     assert set(shapes) == {(3, 6, 2), (5, 6, 2)}
 

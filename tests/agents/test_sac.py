@@ -33,7 +33,7 @@ KEY = jax.random.key(7)
 # Compiled whole: operation by operation, JAX compiles each of them.
 INIT = jax.jit(SAC.init, static_argnums=0)
 FORWARD = jax.jit(MLP.apply, static_argnums=0)
-PLACE = jax.jit(TanhGaussianActor.place, static_argnums=0)
+PLACE = jax.jit(TanhGaussianActor.sample_with_log_prob, static_argnums=0)
 VALUE = jax.jit(AGENT.critic.apply)
 UPDATE = jax.jit(SAC.update, static_argnums=0)
 ACT = jax.jit(SAC.act, static_argnums=0, static_argnames="explore")
@@ -160,8 +160,8 @@ def test_parameter_count_on_humanoid() -> None:
 def test_temperature_starts_at_one_in_logs() -> None:
     state = make_state()
     np.testing.assert_allclose(state.temperature.params, 1.0, rtol=1e-6)
-    assert AGENT.target_entropy == -2.0
-    assert replace(AGENT, target_entropy_scale=0.5).target_entropy == -1.0
+    assert AGENT.temperature.target_entropy == -2.0
+    assert replace(AGENT, target_entropy_scale=0.5).temperature.target_entropy == -1.0
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_temperature_starts_at_one_in_logs() -> None:
 )
 def test_temperature_loss_by_hand(log_alpha: float, log_prob: list[float], loss: float) -> None:
     entropy = -jnp.asarray(log_prob).mean()
-    value = losses.temperature(jnp.asarray(log_alpha), entropy, AGENT.target_entropy)
+    value = losses.temperature(jnp.asarray(log_alpha), entropy, AGENT.temperature.target_entropy)
     np.testing.assert_allclose(value, loss, rtol=1e-6)
 
 
@@ -207,11 +207,11 @@ def test_order_of_an_update(correction: bool) -> None:
     np.testing.assert_allclose(metrics["policy/improvement"], after, rtol=1e-4)
     assert abs(after - before) > 1e-2
     # ... the temperature sees the log-probability of the policy before its step ...
-    loss = -1.0 * (float(log_prob.mean()) + agent.target_entropy)
+    loss = -1.0 * (float(log_prob.mean()) + agent.temperature.target_entropy)
     np.testing.assert_allclose(metrics["temperature/loss"], loss, rtol=1e-4)
     np.testing.assert_allclose(metrics["policy/entropy"], -log_prob.mean(), rtol=1e-4)
     # ... and by Adam's first step moves its whole rate against the surplus of entropy.
-    step = -0.05 * np.sign(-float(log_prob.mean()) - agent.target_entropy)
+    step = -0.05 * np.sign(-float(log_prob.mean()) - agent.temperature.target_entropy)
     np.testing.assert_allclose(new.temperature.params, 1.0 + step, rtol=1e-4)
     # The target copy follows the critics after their step.
     slow = optax.incremental_update(new.critic.params, state.critic.target_params, 0.005)

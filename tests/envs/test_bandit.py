@@ -13,7 +13,7 @@ from langevinrl.envs.bandit import (
     PEAK,
     WEIGHTS,
     Bandit,
-    Law,
+    Density,
     directions,
     make,
     near_high_modes,
@@ -23,7 +23,7 @@ from langevinrl.envs.bandit import (
     smoothed_value,
     soft_policy,
 )
-from langevinrl.envs.snapshot import Snapshots
+from langevinrl.envs.snapshot import SnapshotWrapper
 
 # w: mass near the high modes, mean and standard deviation of the reward (specification, section 12)
 DERIVED = {
@@ -114,12 +114,12 @@ def test_samples_of_the_soft_policy_have_its_moments() -> None:
 
 
 def test_coarse_cells_gather_the_fine_ones() -> None:
-    law = Law(np.arange(4.0), np.arange(16.0).reshape(4, 4))
+    law = Density(np.arange(4.0), np.arange(16.0).reshape(4, 4))
     np.testing.assert_array_equal(law.coarse(2), [[10, 18], [42, 50]])
 
 
 def test_total_variation_is_half_the_difference_of_two_histograms() -> None:
-    law = Law(np.array([-1.5, -0.5, 0.5, 1.5]), np.full((4, 4), 1 / 16))
+    law = Density(np.array([-1.5, -0.5, 0.5, 1.5]), np.full((4, 4), 1 / 16))
     corner = np.array([[-2.0, -2.0], [-1.2, -0.1], [2.0, 2.0], [1.0, 0.5]])  # edges belong
     assert law.total_variation(corner, cells=2) == pytest.approx(0.5)
     assert law.total_variation(corner[:2], cells=2) == pytest.approx(0.75)
@@ -164,10 +164,10 @@ def test_the_environment_keeps_gymnasiums_rules_and_ends_at_once() -> None:
 
 
 def test_its_state_can_be_saved_and_put_back() -> None:
-    env = Snapshots(make())
+    env = SnapshotWrapper(make())
     env.reset(seed=4)
-    saved = env.snapshot
+    saved = env.env_state
     assert saved is not None and saved.arrays == {}
     first = env.unwrapped.np_random.uniform()
-    env.snapshot = saved
+    env.env_state = saved
     assert env.unwrapped.np_random.uniform() == first

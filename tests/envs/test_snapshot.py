@@ -13,8 +13,7 @@ import pytest
 import toys
 from gymnasium.envs.mujoco.hopper_v5 import HopperEnv
 
-from langevinrl.envs.gym import EnvFactory, Lanes
-from langevinrl.envs.snapshot import Snapshot
+from langevinrl.envs.vector import EnvFactory, VectorEnv
 from langevinrl.types import Transition
 
 NINE = (
@@ -26,35 +25,36 @@ new_mujoco = pytest.mark.skipif(mujoco.__version__ >= "3", reason="Pusher-v4 nee
 TASKS = [pytest.param(f"{task}-v4", marks=new_mujoco if task == "Pusher" else ()) for task in NINE]
 
 
-def through_json(snapshots: list[Snapshot | None]) -> list[Snapshot | None]:
-    """Facts as a checkpoint would hand them back."""
-    return [s and Snapshot(s.arrays, json.loads(json.dumps(s.facts))) for s in snapshots]
+def saved_state(envs: VectorEnv) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Arrays and metadata as a checkpoint would hand them back."""
+    arrays = {name: array.copy() for name, array in envs.arrays().items()}
+    return arrays, json.loads(json.dumps(envs.metadata()))
 
 
-def play(lanes: Lanes, actions: np.ndarray) -> list[Transition]:
-    return [lanes.step(action) for action in actions]
+def play(envs: VectorEnv, actions: np.ndarray) -> list[Transition]:
+    return [envs.step(action) for action in actions]
 
 
 def assert_goes_on(env: str | EnvFactory, before: int, after: int) -> np.ndarray:
     """Play, save, restore into fresh environments, compare; returns where episodes were cut."""
-    lanes = Lanes(env, [0], 2)
+    envs = VectorEnv(env, [0], 2)
     draw = np.random.default_rng(0)
-    shape = (before + after, 1, 2, lanes.spec.act_dim)
+    shape = (before + after, 1, 2, envs.spec.act_dim)
     actions = draw.uniform(-1, 1, shape).astype(np.float32)
-    lanes.reset()
-    play(lanes, actions[:before])
-    saved, obs = through_json(lanes.snapshot()), lanes.obs.copy()
+    envs.reset()
+    play(envs, actions[:before])
+    arrays, metadata = saved_state(envs)
     unbroken, ends = [], []
     for action in actions[before:]:
-        unbroken.append(lanes.step(action))
-        ends.append(lanes.ended.copy())
-    fresh = Lanes(env, [123], 2)
-    assert fresh.restore(saved, obs, restart=5)
+        unbroken.append(envs.step(action))
+        ends.append(envs.ended.copy())
+    fresh = VectorEnv(env, [123], 2)
+    assert fresh.restore(arrays, metadata, restart=5)
     for left, right in zip(unbroken, play(fresh, actions[before:]), strict=True):
         for name, ours, theirs in zip(left._fields, left, right, strict=True):
             assert ours.tobytes() == theirs.tobytes(), name
-    np.testing.assert_array_equal(lanes.obs, fresh.obs)
-    lanes.close()
+    np.testing.assert_array_equal(envs.obs, fresh.obs)
+    envs.close()
     fresh.close()
     return np.array(ends)
 
@@ -81,10 +81,10 @@ def test_so_do_others_of_gymnasium(env: str) -> None:
 
 def test_restored_at_every_step_it_still_rounds_the_same() -> None:
     """MountainCar keeps its state in float32; put back in float64 it would round otherwise."""
-    left, right = (Lanes("MountainCarContinuous-v0", [0], 1) for _ in range(2))
+    left, right = (VectorEnv("MountainCarContinuous-v0", [0], 1) for _ in range(2))
     left.reset()
     for action in np.random.default_rng(0).uniform(-1, 1, (200, 1, 1, 1)).astype(np.float32):
-        right.restore(left.snapshot(), left.obs, restart=0)
+        right.restore(*saved_state(left), restart=0)
         np.testing.assert_array_equal(left.step(action).next_obs, right.step(action).next_obs)
 
 
@@ -106,13 +106,13 @@ class Errand(HopperEnv):
 
 @pytest.mark.parametrize("env", [toys.unsaved, lambda: toys.Memory(toys.timed()), Errand])
 def test_one_whose_state_cannot_be_had_in_full_says_none(env: EnvFactory) -> None:
-    lanes = Lanes(env, [0], 2)
-    lanes.reset()
-    assert lanes.snapshot() == [None, None]
+    envs = VectorEnv(env, [0], 2)
+    envs.reset()
+    assert envs.metadata() == [None, None]
 
 
 def test_a_wrapper_that_remembers_can_join_in() -> None:
-    class Saved(toys.Memory):
+    class Checkpoint(toys.Memory):
         def state_dict(self) -> dict[str, np.ndarray]:
             inner: Any = self.unwrapped
             return inner.state_dict() | {"total": np.array(self.total)}
@@ -122,18 +122,18 @@ def test_a_wrapper_that_remembers_can_join_in() -> None:
             inner.load_state_dict(arrays)
             self.total = float(arrays["total"])
 
-    assert_goes_on(lambda: Saved(toys.timed()), before=3, after=14)
+    assert_goes_on(lambda: Checkpoint(toys.timed()), before=3, after=14)
 
 
 def test_if_one_lane_cannot_follow_all_start_again_with_seeds_from_the_step() -> None:
-    lanes = Lanes(toys.unsaved, [0], 2)
-    first = lanes.reset().copy()
+    envs = VectorEnv(toys.unsaved, [0], 2)
+    first = envs.reset().copy()
     old = np.full_like(first, 9.0)
-    assert not lanes.restore(lanes.snapshot(), old, restart=40)
-    restarted = lanes.obs.copy()
+    assert not envs.restore({"obs": old}, envs.metadata(), restart=40)
+    restarted = envs.obs.copy()
     assert (restarted[..., 0] != first[..., 0]).all() and (restarted[..., 1] == 0).all()
-    again = Lanes(toys.unsaved, [0], 2)
-    again.restore([None, None], old, restart=40)
+    again = VectorEnv(toys.unsaved, [0], 2)
+    again.restore({"obs": old}, [None, None], restart=40)
     np.testing.assert_array_equal(again.obs, restarted)  # the same start every time
-    again.restore([None, None], old, restart=41)
+    again.restore({"obs": old}, [None, None], restart=41)
     assert (again.obs[..., 0] != restarted[..., 0]).all()

@@ -22,8 +22,8 @@ sys.path.insert(0, str(HERE.parent))  # toys
 
 import conftest  # noqa: E402, F401  the compiler's flags, as in the tests
 
-from langevinrl.config import RunConfig  # noqa: E402
-from langevinrl.train import resume, run  # noqa: E402
+from langevinrl.runs.config import RunConfig  # noqa: E402
+from langevinrl.runs.train import resume, train  # noqa: E402
 
 AGENTS = "nclql lql sac qsm dipo qvpo dacer mfp sdac dpmd".split()
 RUN: dict[str, Any] = {
@@ -51,7 +51,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 def make_run(agent: str, folder: Path) -> None:
     """Four iterations, then four more after a resume."""
     fields = {"hidden": (8, 8)} | FIELDS[agent]
-    run(
+    train(
         RunConfig("toys:golden", agent=agent, hyperparameters=fields, out=str(folder), **RUN),
         quiet=True,
     )

@@ -9,7 +9,6 @@ import pytest
 
 from langevinrl.actors import DenoisingActor
 from langevinrl.losses import denoising
-from langevinrl.networks import Embedding, Field
 from langevinrl.samplers.diffusion import (
     Schedule,
     ScheduleName,
@@ -24,9 +23,8 @@ KEY = jax.random.key(3)
 SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
 
 
-NETWORK = Field(SPEC, 2, (8, 8), "mish", Embedding(4, "mish"))
 ACTOR = DenoisingActor(
-    NETWORK, num_steps=3, schedule_name="linear", schedule_scale=0.8, start_std=0.5
+    SPEC, (8, 8), "mish", 4, num_steps=3, schedule_name="linear", schedule_scale=0.8, start_std=0.5
 )
 PARAMS = jax.jit(ACTOR.init)(KEY)
 OBS = jax.random.normal(KEY, (5, 3))
@@ -204,7 +202,7 @@ def test_candidates_are_the_chains_of_repeated_observations() -> None:
     tiled = jnp.tile(OBS[None], (4, 1, 1))
 
     def predict(x: Array, t: Array) -> Array:
-        return NETWORK.apply(PARAMS, tiled, x, t)
+        return ACTOR.network.apply(PARAMS, tiled, x, t)
 
     slow = denoise(predict, ACTOR.schedule, (4, 5, 2), KEY, bound=2.0, start_std=0.5)
     np.testing.assert_allclose(ACTOR.sample(PARAMS, OBS, 4, KEY), slow, atol=1e-5)

@@ -47,9 +47,9 @@ def test_a_constant_plan_settles_on_a_gaussian() -> None:
 
     x = walk(score, jnp.zeros((20_000, 1)), constant_plan(300, size), jax.random.key(0))
     # The unadjusted chain's own fixed point: std^2 / (1 - size / (4 std^2)).
-    settled = std / np.sqrt(1 - size / (4 * std**2))
+    resolved = std / np.sqrt(1 - size / (4 * std**2))
     assert float(x.mean()) == pytest.approx(mean, abs=0.01)
-    assert float(x.std()) == pytest.approx(settled, abs=0.01)
+    assert float(x.std()) == pytest.approx(resolved, abs=0.01)
 
 
 def test_an_annealed_plan_shares_two_far_modes_by_their_mass() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import tyro
+
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
 
@@ -20,11 +22,29 @@ class Agent(Protocol):
     @property
     def spec(self) -> Spec: ...
 
-    def init(self, key: Key) -> PyTree: ...
+    def init(self, key: Key) -> PyTree:
+        """Fresh weights, target copies and optimiser state."""
+        ...
 
-    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array: ...
+    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
+        """Actions (B, A) for observations (B, O); `explore=False` is evaluation."""
+        ...
 
-    def update(self, state: PyTree, batch: Batch, key: Key) -> Update: ...
+    def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
+        """One update on one batch: new state, scalar metrics, rewritten replay columns."""
+        ...
+
+    def trace(self, state: PyTree, obs: Array, key: Key, start: Array | None = None) -> Array:
+        """Every point of the chain an action comes from, one per observation: (steps + 1, B, A).
+
+        The first is the start, `start` (B, A) if given; the last is the action before any noise
+        for exploring and any choice among candidates.
+        """
+        ...
+
+    def policy_weight(self, state: PyTree) -> Array | float | None:
+        """w, if the policy means to be exp(w x value of unscaled rewards); None otherwise."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,8 +53,13 @@ class Common:
 
     columns: ClassVar[dict[str, str]] = {}
 
-    spec: Spec  # the task's sizes, filled in from the environment
+    spec: tyro.conf.Suppress[Spec]  # the task's sizes, filled in from the environment: no flag
     gamma: float = 0.99  # γ: discount of the value a step later
     target_rate: float = 0.005  # τ: how far the target copy moves to the weights at a time
     reward_scale: float = 0.2  # κ: factor on the reward inside the update
     hidden: tuple[int, ...] = (256, 256, 256)  # widths of the hidden layers
+
+    def policy_weight(self, state: PyTree) -> Array | float | None:
+        """None: most methods have no such law."""
+        del state
+        return None

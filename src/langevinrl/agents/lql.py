@@ -1,34 +1,88 @@
-"""LQL: Langevin Q-learning."""
+"""LQL: Langevin Q-learning.
+
+Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873.  No code was
+released for LQL; what its description leaves open is as in the released NC-LQL code.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
-from langevinrl.agents.langevin import Langevin, State
-from langevinrl.learner import descend, track
-from langevinrl.losses import squared, td_backup
-from langevinrl.samplers.langevin import Plan, constant_plan
+import optax
+
+from langevinrl.agents.contract import Common
+from langevinrl.agents.parts import TwinCritics
+from langevinrl.learner import Learner, soft_update
+from langevinrl.networks import Activation, Critic, StateActionNet
+from langevinrl.samplers.langevin import Chain, StartLaw, constant_plan, draw
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
+class State(NamedTuple):
+    critic: Learner
+
+
 @dataclass(frozen=True)
-class LQL(Langevin):
+class LQL(Common):
     """Langevin Q-learning: actions walk up the critic's gradient; there is no actor."""
 
+    inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
+    step_size: float = 1e-4  # ε: Langevin step size
     num_steps: int = 20  # T: Langevin steps per action
+    # law of the first action: uniform (NC-LQL's code), normal (the paper's bandit), or zero
+    start: StartLaw = "uniform"
+    clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
+    normalise: bool = True  # follow the gradient's direction only (paper, App. E)
+    best_of: int = 1  # N: chains per action, the most valuable kept
+    learning_rate: float = 1e-4  # Adam's rate for the critics
+    activation: Activation = "mish"  # after each hidden layer
 
     @property
-    def plan(self) -> Plan:
-        return constant_plan(self.num_steps, self.step_size)
+    def critic(self) -> Critic:
+        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+
+    @property
+    def critics(self) -> TwinCritics:
+        adam = optax.adam(self.learning_rate)
+        return TwinCritics(self.critic, adam, self.gamma, self.reward_scale)
+
+    @property
+    def chain(self) -> Chain:
+        plan = constant_plan(self.num_steps, self.step_size)
+        w, bound = self.inverse_temperature, self.spec.act_bound
+        return Chain(plan, w, bound, self.start, self.clip, self.normalise)
+
+    def init(self, key: Key) -> State:
+        return State(self.critics.init(key))
+
+    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
+        del explore  # the chain is already the policy; evaluation samples it too
+        return self._sample(state.critic.params, obs, key)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
-        next_action = self.sample(state.critic.params, batch.next_obs, key)
-        next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
-        backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-
-        def bellman(params: PyTree) -> Array:
-            return squared(self.critic.apply(params, batch.obs, batch.action) - backup[None])
-
-        critic = descend(state.critic, self.optimiser, bellman)
+        next_action = self._sample(state.critic.params, batch.next_obs, key)
+        backup = self.critics.backup(state.critic, batch, next_action)
+        critic = self.critics.update_critic(state.critic, batch, backup)
         metrics = {"critic/bellman": critic.loss, "critic/backup": backup.mean()}
-        return Update(State(track(critic, self.target_rate)), metrics)
+        return Update(State(soft_update(critic, self.target_rate)), metrics)
+
+    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
+        value = partial(self._value, state.critic.params, obs)
+        shape = (len(obs), self.spec.act_dim)
+        return draw(value, shape, self.chain, key, start=start, trace=True)
+
+    def policy_weight(self, state: State) -> float:
+        return self.inverse_temperature
+
+    def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
+        """The most valuable of N chains for each observation: (B, A)."""
+        shape = (self.best_of, len(obs), self.spec.act_dim)
+        candidates = draw(partial(self._value, params, obs), shape, self.chain, key)
+        return self.critics.choose(params, obs, candidates)
+
+    def _value(self, params: PyTree, obs: Array, action: Array, level: Array) -> Array:
+        """Both critics' values, whose sum the chain climbs; there is one level only."""
+        del level
+        return self.critic.apply(params, obs, action)

@@ -1,4 +1,12 @@
-"""MFP: mean-flow policy."""
+"""MFP: mean-flow policy.
+
+Mean Flow Policy with Instantaneous Velocity Constraint for One-step Action Generation (2026).
+There is no public code.  From published summaries of the method: the mean-flow identity, the
+constraint on the instantaneous velocity, best-of-N as the only improvement.  Inferred: twin
+critics with target copies and their minimum, raw times as inputs, two uniform times in order, the
+clip to the action box, the order critics, policy, targets, and that the candidates to imitate are
+scored by critics already updated.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +14,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import jax
+import optax
 
 from langevinrl.actors import MeanFlowActor
-from langevinrl.agents.actor_critic import ActorCritic
-from langevinrl.learner import Learner, descend, track
-from langevinrl.networks import MLP, Activation
-from langevinrl.samplers.choose import best_of
+from langevinrl.agents.contract import Common
+from langevinrl.agents.parts import TwinCritics
+from langevinrl.learner import Learner, descend, init_learner, soft_update
+from langevinrl.networks import MLP, Activation, Critic, StateActionNet
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
@@ -21,23 +30,25 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MFP(ActorCritic):
-    """Mean-flow policy: jumps from noise to action, and imitates the best of its own candidates.
-
-    There is no public code.  From published summaries of the method: the mean-flow identity, the
-    constraint on the instantaneous velocity, best-of-N as the only improvement.  Inferred: twin
-    critics with target copies and their minimum, raw times as inputs, two uniform times in order,
-    the clip to the action box, the order critics, policy, targets, and that the candidates to
-    imitate are scored by critics already updated.
-    """
+class MFP(Common):
+    """Mean-flow policy: jumps from noise to action, and imitates the best of its own candidates."""
 
     flow_steps: int = 20  # K: jumps per action; 20 is the paper's table, 1 the method as published
     constraint_weight: float = 1.0  # λ: weight of the instantaneous-velocity constraint
     imitate: Literal["best", "replay"] = "best"  # flow to: best candidate, or one summary's replay
+    best_of: int = 32  # N: candidates per action, the most valuable kept
     critic_learning_rate: float = 1e-4  # Adam's rate for the critics
     actor_learning_rate: float = 1e-4  # Adam's rate for the policy
     activation: Activation = "gelu"  # after each hidden layer
-    best_of: int = 32  # N: candidates per action, the most valuable kept
+
+    @property
+    def critic(self) -> Critic:
+        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+
+    @property
+    def critics(self) -> TwinCritics:
+        adam = optax.adam(self.critic_learning_rate)
+        return TwinCritics(self.critic, adam, self.gamma, self.reward_scale)
 
     @property
     def actor(self) -> MeanFlowActor:
@@ -45,20 +56,27 @@ class MFP(ActorCritic):
         network = MLP(inputs, self.spec.act_dim, self.hidden, self.activation)
         return MeanFlowActor(network, self.flow_steps, self.spec.act_bound)
 
+    @property
+    def actor_optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.actor_learning_rate)
+
     def init(self, key: Key) -> State:
-        return State(*self.enrol_networks(self.actor, key))
+        critic_key, actor_key = jax.random.split(key)
+        actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
+        return State(self.critics.init(critic_key), actor)
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         del explore  # the flow's own noise is the exploration; evaluation samples it too
-        return self._sample(state, obs, key)
+        return self._choose(state.actor.params, state.critic.params, obs, key)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, best_key, flow_key = jax.random.split(key, 3)
-        next_action = self._sample(state, batch.next_obs, next_key)
-        backup = self.backup(state.critic, batch, next_action)
-        critic = self.regress(state.critic, batch, backup)
+        params = state.actor.params
+        next_action = self._choose(params, state.critic.params, batch.next_obs, next_key)
+        backup = self.critics.backup(state.critic, batch, next_action)
+        critic = self.critics.update_critic(state.critic, batch, backup)
         if self.imitate == "best":
-            model = self._sample(state._replace(critic=critic), batch.obs, best_key)
+            model = self._choose(params, critic.params, batch.obs, best_key)
         else:
             model = batch.action
 
@@ -71,8 +89,11 @@ class MFP(ActorCritic):
             "critic/backup": backup.mean(),
             "policy/imitation": actor.loss,
         }
-        return Update(State(track(critic, self.target_rate), actor), metrics)
+        return Update(State(soft_update(critic, self.target_rate), actor), metrics)
 
-    def _sample(self, state: State, obs: Array, key: Key) -> Array:
-        candidates = self.actor.sample(state.actor.params, obs, self.best_of, key)
-        return best_of(candidates, lambda a: self.value(state.critic.params, obs, a))
+    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
+        return self.actor.trace(state.actor.params, obs, key, start)
+
+    def _choose(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
+        """The most valuable of N flows for each observation: (B, A)."""
+        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, self.best_of, key))

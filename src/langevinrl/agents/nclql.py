@@ -1,35 +1,55 @@
-"""NC-LQL: noise-conditioned Langevin Q-learning."""
+"""NC-LQL: noise-conditioned Langevin Q-learning.
+
+Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873.  Defaults are
+those of the authors' released code, whose updates this file reproduces to rounding (tests/parity).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import jax
+import optax
 
-from langevinrl.agents.langevin import Langevin, State
+from langevinrl.agents.contract import Common
 from langevinrl.errors import UserError
-from langevinrl.learner import descend, track
+from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Critic, Embedding, Field
-from langevinrl.samplers.langevin import Plan, annealed_plan, geometric_sigmas
+from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
+from langevinrl.samplers.choose import best_of
+from langevinrl.samplers.langevin import Chain, StartLaw, annealed_plan, draw, geometric_sigmas
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
+class State(NamedTuple):
+    critic: Learner
+
+
 @dataclass(frozen=True)
-class NCLQL(Langevin):
+class NCLQL(Common):
     """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
 
+    inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
+    step_size: float = 1e-4  # ε: Langevin step size at the clean level
     sigma_max: float = 0.1  # σ₁: noise of the smoothest level
     sigma_min: float = 1e-3  # σ_L: noise of the clean level
     num_levels: int = 10  # L: noise levels
     steps_per_level: int = 2  # T: Langevin steps at each level
-    embedding_size: int = 16  # width of the level's embedding
+    # law of the first action: uniform (released code), normal (the paper's bandit), or zero
+    start: StartLaw = "uniform"
+    clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
+    normalise: bool = True  # follow the gradient's direction only (paper, App. E)
+    best_of: int = 1  # N: chains per action, the most valuable kept
+    learning_rate: float = 1e-4  # Adam's rate for the critics
     # one Adam step for each loss (released code), or one for their sum (paper)
     optimisation: Literal["two_steps", "joint"] = "two_steps"
     # the clean value smoothing regresses on: the members' mean (code), or each its own (paper)
     anchor: Literal["mean", "own"] = "mean"
     smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes)
+    activation: Activation = "mish"  # after each hidden layer
+    embedding_size: int = 16  # width of the level's embedding
 
     def __post_init__(self) -> None:
         if self.num_levels == 1:
@@ -43,10 +63,15 @@ class NCLQL(Langevin):
     @property
     def critic(self) -> Critic:
         embedding = Embedding(self.embedding_size, self.activation)
-        return Critic(Field(self.spec, 1, self.hidden, self.activation, embedding))
+        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation, embedding))
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate)
 
     @property
     def sigmas(self) -> Array:
+        """Noise of each level, the largest first: (L,)."""
         return geometric_sigmas(self.sigma_max, self.sigma_min, self.num_levels)
 
     @property
@@ -55,18 +80,26 @@ class NCLQL(Langevin):
         return self.num_levels - 1
 
     @property
-    def plan(self) -> Plan:
-        return annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
+    def chain(self) -> Chain:
+        plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
+        w, bound = self.inverse_temperature, self.spec.act_bound
+        return Chain(plan, w, bound, self.start, self.clip, self.normalise)
+
+    def init(self, key: Key) -> State:
+        return State(init_learner(self.critic.init(key), self.optimiser))
+
+    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
+        del explore  # the chain is already the policy; evaluation samples it too
+        return self._sample(state.critic.params, obs, key)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
-        next_action = self.sample(state.critic.params, batch.next_obs, next_key)
-        next_q = self.critic.apply(
-            state.critic.target_params, batch.next_obs, next_action, self.clean
-        )
+        params, target_params = state.critic.params, state.critic.target_params
+        next_action = self._sample(params, batch.next_obs, next_key)
+        next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
         level, noisy = self._perturb(batch.action, level_key, noise_key)
-        value = self.critic.apply(state.critic.params, batch.obs, batch.action, self.clean)
+        value = self.critic.apply(params, batch.obs, batch.action, self.clean)
         anchor = value.mean(axis=0, keepdims=True) if self.anchor == "mean" else value
 
         def bellman(params: PyTree) -> Array:  # Eq. 8
@@ -85,7 +118,22 @@ class NCLQL(Langevin):
         else:
             critic = descend(state.critic, self.optimiser, lambda p: bellman(p) + smoothing(p))
             metrics["critic/joint"] = critic.loss
-        return Update(State(track(critic, self.target_rate)), metrics)
+        return Update(State(soft_update(critic, self.target_rate)), metrics)
+
+    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
+        value = partial(self.critic.apply, state.critic.params, obs)
+        shape = (len(obs), self.spec.act_dim)
+        return draw(value, shape, self.chain, key, start=start, trace=True)
+
+    def policy_weight(self, state: State) -> float:
+        return self.inverse_temperature
+
+    def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
+        """The most valuable of N chains for each observation: (B, A)."""
+        value = partial(self.critic.apply, params, obs)  # of an action and a level
+        shape = (self.best_of, len(obs), self.spec.act_dim)
+        candidates = draw(value, shape, self.chain, key)
+        return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
 
     def _perturb(self, action: Array, level_key: Key, noise_key: Key) -> tuple[Array, Array]:
         """A noise level for each action, and the action under that noise, not clipped."""

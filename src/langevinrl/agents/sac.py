@@ -1,4 +1,8 @@
-"""SAC: soft actor-critic."""
+"""SAC: soft actor-critic.
+
+Soft Actor-Critic Algorithms and Applications (2018), arXiv 1812.05905.  With `squash_correction`
+off, its updates are those of the SDAC project's released baseline (tests/parity).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from langevinrl import losses
 from langevinrl.actors import TanhGaussianActor
-from langevinrl.agents.actor_critic import ActorCritic
-from langevinrl.learner import Learner, descend, enrol, track
-from langevinrl.networks import MLP, Activation
+from langevinrl.agents.contract import Common
+from langevinrl.agents.parts import Temperature, TwinCritics
+from langevinrl.learner import Learner, descend, init_learner, soft_update
+from langevinrl.losses import td_backup
+from langevinrl.networks import MLP, Activation, Critic, StateActionNet
 from langevinrl.samplers.choose import best_of
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
@@ -26,9 +31,11 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SAC(ActorCritic):
+class SAC(Common):
     """Soft actor-critic: a squashed Gaussian climbs the critics and is paid for its entropy."""
 
+    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
+    actor_learning_rate: float = 3e-4  # Adam's rate for the policy
     temperature_learning_rate: float = 3e-4  # Adam's rate for log α
     initial_alpha: float = math.e  # α at the start: log α = 1 (released baseline code)
     target_entropy_scale: float = 1.0  # H̄ = -scale x action axes (paper: -m)
@@ -37,22 +44,33 @@ class SAC(ActorCritic):
     best_of: int = 1  # N: draws per action, the most valuable kept; evaluation takes the mode
 
     @property
+    def critic(self) -> Critic:
+        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+
+    @property
+    def critics(self) -> TwinCritics:
+        adam = optax.adam(self.critic_learning_rate)
+        return TwinCritics(self.critic, adam, self.gamma, self.reward_scale)
+
+    @property
     def actor(self) -> TanhGaussianActor:
         spec = self.spec
         network = MLP((spec.obs_dim,), 2 * spec.act_dim, self.hidden, self.activation)
         return TanhGaussianActor(network, spec.act_bound, self.squash_correction)
 
     @property
-    def temperature_optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.temperature_learning_rate)
+    def actor_optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.actor_learning_rate)
 
     @property
-    def target_entropy(self) -> float:
-        return -self.target_entropy_scale * self.spec.act_dim
+    def temperature(self) -> Temperature:
+        target_entropy = -self.target_entropy_scale * self.spec.act_dim
+        return Temperature(self.initial_alpha, self.temperature_learning_rate, target_entropy)
 
     def init(self, key: Key) -> State:
-        temperature = enrol(jnp.log(jnp.asarray(self.initial_alpha)), self.temperature_optimiser)
-        return State(*self.enrol_networks(self.actor, key), temperature)
+        critic_key, actor_key = jax.random.split(key)
+        actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
+        return State(self.critics.init(critic_key), actor, self.temperature.init())
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         if not explore:
@@ -65,23 +83,20 @@ class SAC(ActorCritic):
         next_action, next_log_prob = self._draw(state, batch.next_obs, next_key)
         next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
         soft_q = next_q - alpha * next_log_prob[None]
-        backup = losses.td_backup(soft_q, batch, self.gamma, self.reward_scale)
+        backup = td_backup(soft_q, batch, self.gamma, self.reward_scale)
 
-        critic = self.regress(state.critic, batch, backup)
+        critic = self.critics.update_critic(state.critic, batch, backup)
         noise = jax.random.normal(noise_key, batch.action.shape)
 
         def improvement(params: PyTree) -> Array:  # by critics already updated
-            action, log_prob = self.actor.place(params, batch.obs, noise)
-            q = self.value(critic.params, batch.obs, action)
+            action, log_prob = self.actor.sample_with_log_prob(params, batch.obs, noise)
+            q = self.critics.value(critic.params, batch.obs, action)
             return (alpha * log_prob - q).mean()
 
         actor = descend(state.actor, self.actor_optimiser, improvement)
-        entropy = -self.actor.place(state.actor.params, batch.obs, noise)[1].mean()
-
-        def balance(log_alpha: Array) -> Array:
-            return losses.temperature(log_alpha, entropy, self.target_entropy)
-
-        temperature = descend(state.temperature, self.temperature_optimiser, balance)
+        log_prob = self.actor.sample_with_log_prob(state.actor.params, batch.obs, noise)[1]
+        entropy = -log_prob.mean()
+        temperature = self.temperature.update_temperature(state.temperature, entropy)
         metrics = {
             "critic/bellman": critic.loss,
             "critic/backup": backup.mean(),
@@ -90,15 +105,22 @@ class SAC(ActorCritic):
             "temperature/loss": temperature.loss,
             "temperature/alpha": alpha,
         }
-        return Update(State(track(critic, self.target_rate), actor, temperature), metrics)
+        return Update(State(soft_update(critic, self.target_rate), actor, temperature), metrics)
+
+    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
+        return self.actor.trace(state.actor.params, obs, key, start)
+
+    def policy_weight(self, state: State) -> Array:
+        return self.reward_scale / jnp.exp(state.temperature.params)
 
     def _draw(self, state: State, obs: Array, key: Key) -> tuple[Array, Array]:
         """An action for each observation (B, A) and its log-probability under the Gaussian (B,)."""
 
         def value(noise: Array) -> Array:
-            action = self.actor.place(state.actor.params, obs, noise)[0]
-            return self.value(state.critic.params, obs, action)
+            action = self.actor.sample_with_log_prob(state.actor.params, obs, noise)[0]
+            return self.critics.value(state.critic.params, obs, action)
 
         # The noise is chosen, not the action: the log-probability follows from it.
         candidates = jax.random.normal(key, (self.best_of, len(obs), self.spec.act_dim))
-        return self.actor.place(state.actor.params, obs, best_of(candidates, value))
+        noise = best_of(candidates, value)
+        return self.actor.sample_with_log_prob(state.actor.params, obs, noise)

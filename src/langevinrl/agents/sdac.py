@@ -1,16 +1,28 @@
-"""SDAC: soft diffusion actor-critic."""
+"""SDAC: soft diffusion actor-critic.
+
+Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361.  Its updates
+are those of the authors' released code (tests/parity).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 
-from langevinrl.agents.denoising import Tempered
-from langevinrl.learner import Learner, descend, when
-from langevinrl.losses import reverse_denoising
+from langevinrl.actors import DenoisingActor
+from langevinrl.agents.contract import Common
+from langevinrl.agents.parts import Temperature, TwinCritics
+from langevinrl.errors import UserError
+from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
+from langevinrl.losses import gaussian_entropy, reverse_denoising
+from langevinrl.networks import Activation, Critic, StateActionNet
+from langevinrl.samplers.choose import jitter
+from langevinrl.samplers.diffusion import ScheduleName
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
@@ -22,52 +34,132 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SDAC(Tempered):
+class SDAC(Common):
     """Soft diffusion actor-critic: learns to denoise towards exp(Q/α) without a sample from it."""
 
+    num_steps: int = 20  # T: denoising steps per action
+    best_of: int = 32  # N: chains per action, the most valuable kept
     num_noises: int = 64  # K: noises weighed at each noisy action (released code)
+    noise_scale: float = 0.1  # exploration noise per unit of α
+    clip_noise: bool = False  # hold noisy actions in the box (released code: it does not)
+    initial_alpha: float = 5.0  # α at the start
+    target_entropy_scale: float = 0.9  # H̄ = -scale x action axes
+    temperature_learning_rate: float = 7e-3  # Adam's rate for log α
+    temperature_delay: int = 250  # updates per step of log α
+    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
+    actor_learning_rate: float = 3e-4  # Adam's rate for the policy
+    final_actor_learning_rate: float = 3e-5  # after the decay (released code; the paper has none)
+    decay_start: int = 25_000  # policy steps before its rate falls, for twice as many (code)
+    delay: int = 2  # updates per step of the policy and of the target copies (released code)
+    schedule: ScheduleName = "linear"  # noise rates: linear (released code), vp or cosine
+    schedule_scale: float = 0.8  # c: factor on the linear schedule (released code)
+    start_std: float = 0.5  # spread of the noise a chain starts from (released code; originals: 1)
+    activation: Activation = "mish"  # after each hidden layer
+    embedding_size: int = 16  # width of the denoising step's embedding
+
+    def __post_init__(self) -> None:
+        if self.noise_scale == 0:
+            raise UserError("noise_scale is 0; expected more, for its entropy sets the temperature")
+
+    @property
+    def critic(self) -> Critic:
+        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+
+    @property
+    def critics(self) -> TwinCritics:
+        adam = optax.adam(self.critic_learning_rate)
+        return TwinCritics(self.critic, adam, self.gamma, self.reward_scale)
+
+    @property
+    def actor(self) -> DenoisingActor:
+        network = (self.spec, self.hidden, self.activation, self.embedding_size)
+        chain = (self.num_steps, self.schedule, self.schedule_scale, self.start_std)
+        return DenoisingActor(*network, *chain)
+
+    @property
+    def actor_optimiser(self) -> optax.GradientTransformation:
+        rates = (self.actor_learning_rate, self.final_actor_learning_rate)
+        return decaying_adam(*rates, self.decay_start)
+
+    @property
+    def temperature(self) -> Temperature:
+        target_entropy = -self.target_entropy_scale * self.spec.act_dim
+        return Temperature(self.initial_alpha, self.temperature_learning_rate, target_entropy)
 
     def init(self, key: Key) -> State:
-        learners = (*self.enrol_networks(self.actor, key), self.enrol_temperature())
+        critic_key, actor_key = jax.random.split(key)
+        actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
+        learners = (self.critics.init(critic_key), actor, self.temperature.init())
         return State(*learners, jnp.zeros((), jnp.int32))
+
+    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
+        slow_actor = state.actor.target_params
+        if explore:
+            return self._explore(slow_actor, state, obs, key)
+        return self._choose(slow_actor, state.critic.params, obs, key)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, actor_key = jax.random.split(key)
-        next_action = self.explore(state.actor.params, state, batch.next_obs, next_key)
-        backup = self.backup(state.critic, batch, next_action)
-        critic = self.regress(state.critic, batch, backup)
+        next_action = self._explore(state.actor.params, state, batch.next_obs, next_key)
+        backup = self.critics.backup(state.critic, batch, next_action)
+        critic = self.critics.update_critic(state.critic, batch, backup)
 
         due = state.updates % self.delay == 0
         actor = when(due, lambda old: self._improve(old, state, batch.obs, actor_key), state.actor)
-        temperature = self.cool(state.updates, state.temperature)
+        temperature = self._cool(state)
         metrics = {
             "critic/bellman": critic.loss,
             "critic/backup": backup.mean(),
             "policy/denoising": actor.loss,
             "temperature/alpha": jnp.exp(temperature.params),
         }
-        learners = (self.follow(due, critic), self.follow(due, actor), temperature)
-        return Update(State(*learners, state.updates + 1), metrics)
+        critic = update_target(due, critic, self.target_rate)
+        actor = update_target(due, actor, self.target_rate)
+        return Update(State(critic, actor, temperature, state.updates + 1), metrics)
+
+    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
+        return self.actor.trace(state.actor.target_params, obs, key, start)
+
+    def policy_weight(self, state: State) -> Array:
+        return self.reward_scale * self.initial_alpha / jnp.exp(state.temperature.params)
 
     def _improve(self, actor: Learner, state: State, obs: Array, key: Key) -> Learner:
         """One step towards exp(Q/α), by the critics and the temperature before this update."""
         action_key, noise_key = jax.random.split(key)
-        action = self.explore(actor.params, state, obs, action_key)
+        action = self._explore(actor.params, state, obs, action_key)
 
         def log_weight(candidates: Array) -> Array:
             # Relative to the first α, so that Q counts in full at the start (released code).
             heat = jnp.exp(state.temperature.params) / self.initial_alpha
-            return self.value(state.critic.params, obs, candidates) / heat
+            return self.critics.value(state.critic.params, obs, candidates) / heat
 
         def loss(params: PyTree) -> Array:
             return reverse_denoising(
                 lambda x, t: self.actor.network.apply(params, obs, x, t),
-                self.actor.schedule,
-                action,
-                log_weight,
-                noise_key,
-                num_noises=self.num_noises,
-                bound=self.spec.act_bound,
-            )
+                self.actor.schedule, action, log_weight, noise_key,
+                num_noises=self.num_noises, bound=self.spec.act_bound,
+            )  # fmt: skip
 
         return descend(actor, self.actor_optimiser, loss)
+
+    def _cool(self, state: State) -> Learner:
+        """A step of log α towards the target entropy of the exploration noise, if due."""
+        entropy = gaussian_entropy(self._noise(state), self.spec.act_dim)
+        due = state.updates % self.temperature_delay == 0
+        step = partial(self.temperature.update_temperature, entropy=entropy)
+        return when(due, step, state.temperature)
+
+    def _explore(self, actor: PyTree, state: State, obs: Array, key: Key) -> Array:
+        """The choice with noise on it: for acting, for the target and as the policy's data."""
+        chain_key, noise_key = jax.random.split(key)
+        action = self._choose(actor, state.critic.params, obs, chain_key)
+        bound = self.spec.act_bound if self.clip_noise else None
+        return jitter(action, self._noise(state), noise_key, bound)
+
+    def _noise(self, state: State) -> Array:
+        """Spread of the exploration noise."""
+        return self.noise_scale * jnp.exp(state.temperature.params)
+
+    def _choose(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
+        """The most valuable of N chains for each observation: (B, A)."""
+        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, self.best_of, key))

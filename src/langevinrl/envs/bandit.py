@@ -21,7 +21,9 @@ CENTRES = np.array([
 WEIGHTS = np.array([2.0, 1.0] * 4)
 PEAK = 2.00298496  # the mixture's maximum, so that the best reward is 1
 TV_CELLS = 25  # squares of 0.16 along an axis: every high mode lies well inside one of them
-SHADOW_CELLS = 200  # squares whose shadows stand for the law in the sliced Wasserstein distance
+PROJECTION_CELLS = (
+    200  # squares whose projections stand for the law in the sliced Wasserstein distance
+)
 HIGH_MODES = {"top": 2, "right": 0, "bottom": 6, "left": 4}  # in the order of the paper's table
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Array)
@@ -69,7 +71,7 @@ def near_high_modes(action: np.ndarray) -> np.ndarray:
     return (offset**2).sum(-1) <= NEAR**2
 
 
-class Law(NamedTuple):
+class Density(NamedTuple):
     """A density over the box on a grid of square cells: their middles and the mass of each."""
 
     axis: np.ndarray  # (G,)  middles of the cells along either axis
@@ -104,16 +106,18 @@ class Law(NamedTuple):
         return float(np.abs(counts / len(actions) - self.coarse(cells)).sum() / 2)
 
     def quantiles(self, num: int, num_directions: int = 32) -> np.ndarray:
-        """`num` evenly spaced quantiles of the law's shadow along each direction, (D, num)."""
-        size = len(self.axis) // SHADOW_CELLS
+        """`num` evenly spaced quantiles of the law's projection along each direction, (D, num)."""
+        size = len(self.axis) // PROJECTION_CELLS
         axis = self.axis.reshape(-1, size).mean(axis=1)
-        middle, mass = Law(axis, np.empty(0)).actions, self.coarse(SHADOW_CELLS).ravel()
+        middle, mass = Density(axis, np.empty(0)).actions, self.coarse(PROJECTION_CELLS).ravel()
         rows = []
         for direction in directions(num_directions):
-            shadow = middle @ direction
-            order = shadow.argsort()
+            projection = middle @ direction
+            order = projection.argsort()
             levels = (np.arange(num) + 0.5) / num
-            rows.append(shadow[order][np.searchsorted(mass[order].cumsum(), levels * mass.sum())])
+            rows.append(
+                projection[order][np.searchsorted(mass[order].cumsum(), levels * mass.sum())]
+            )
         return np.stack(rows)
 
     def sample(self, num: int, generator: np.random.Generator) -> np.ndarray:
@@ -137,19 +141,19 @@ def directions(num: int) -> np.ndarray:
 
 
 def sliced_wasserstein(actions: np.ndarray, quantiles: np.ndarray) -> float:
-    """Mean over directions of the 1-Wasserstein distance between the shadows of actions (B, 2)
+    """Mean over directions of the 1-Wasserstein distance between the projections of actions (B, 2)
     and of a law with these quantiles (D, B)."""
-    shadows = np.sort(actions @ directions(len(quantiles)).T, axis=0)
-    return float(np.abs(shadows.T - quantiles).mean())
+    projections = np.sort(actions @ directions(len(quantiles)).T, axis=0)
+    return float(np.abs(projections.T - quantiles).mean())
 
 
-def soft_policy(inverse_temperature: float, bound: float = BOUND, cells: int = 800) -> Law:
+def soft_policy(inverse_temperature: float, bound: float = BOUND, cells: int = 800) -> Density:
     """exp(w r) / Z over the box by the midpoint rule; at w = 500 a mode is five cells wide."""
     edges = np.linspace(-bound, bound, cells + 1)
     axis = (edges[1:] + edges[:-1]) / 2
     r = reward_map(axis)
     mass = np.exp(inverse_temperature * (r - r.max()))
-    return Law(axis, mass / mass.sum())
+    return Density(axis, mass / mass.sum())
 
 
 class Bandit(gym.Env[np.ndarray, np.ndarray]):

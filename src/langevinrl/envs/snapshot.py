@@ -19,13 +19,15 @@ FORGETFUL = (
 )
 
 
-class Snapshot(NamedTuple):
+class EnvState(NamedTuple):
+    """Where one environment stands: what it holds in arrays, and what JSON can hold."""
+
     arrays: dict[str, np.ndarray]
-    facts: dict[str, Any]  # what JSON can hold: the generator, the time-limit counters
+    metadata: dict[str, Any]  # the generator, the time-limit counters
 
 
-class Snapshots(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives any environment a `snapshot` to read and set; None if its state cannot be had.
+class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives any environment an `env_state` to read and set; None if its state cannot be had.
 
     Gymnasium's MuJoCo and classic control work as they are.  An environment or wrapper of your own
     joins in by offering `state_dict() -> dict[str, array]` and `load_state_dict(dict)`; it then
@@ -33,19 +35,19 @@ class Snapshots(gym.Wrapper[Any, Any, Any, Any]):
     """
 
     @property
-    def snapshot(self) -> Snapshot | None:
+    def env_state(self) -> EnvState | None:
         arrays = _read(_keeper(self.env))
         if arrays is None:
             return None
         generator = _plain(self.unwrapped.np_random.bit_generator.state)
         elapsed = [limit._elapsed_steps for limit in _time_limits(self)]
-        return Snapshot(arrays, {"generator": generator, "elapsed": elapsed})
+        return EnvState(arrays, {"generator": generator, "elapsed": elapsed})
 
-    @snapshot.setter
-    def snapshot(self, saved: Snapshot) -> None:
+    @env_state.setter
+    def env_state(self, saved: EnvState) -> None:
         _write(_keeper(self.env), saved.arrays)
-        self.unwrapped.np_random.bit_generator.state = saved.facts["generator"]
-        for limit, elapsed in zip(_time_limits(self), saved.facts["elapsed"], strict=True):
+        self.unwrapped.np_random.bit_generator.state = saved.metadata["generator"]
+        for limit, elapsed in zip(_time_limits(self), saved.metadata["elapsed"], strict=True):
             limit._elapsed_steps = elapsed
 
 

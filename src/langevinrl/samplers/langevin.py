@@ -104,7 +104,7 @@ def draw(
     project = box if chain.clip else lambda x: x
     action = walk(score, start, chain.plan, walk_key, project, trace=trace)
     # An action leaves the chain inside its box, whether or not the walk was held there.
-    return action if trace else box(action)
+    return action.at[-1].set(box(action[-1])) if trace else box(action)
 
 
 def _begin(chain: Chain, shape: tuple[int, ...], key: Key) -> Array:

@@ -1,0 +1,53 @@
+"""The command line: one file per verb, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+
+from langevinrl.errors import UserError, unknown
+
+# A verb is the `main` of the file of its name.
+VERBS: dict[str, str] = {
+    "train": "Train an agent: langevinrl train AGENT --env ID [any field].",
+    "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
+    "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
+    "plot": "Draw learning curves: langevinrl plot DIR... [--out FILE].",
+    "agents": "List the agents, a line each.",
+    "params": "Count trainable parameters: langevinrl params --obs-dim O --act-dim A [--json].",
+    "bandit": "The 2D bandit study, figures and table: langevinrl bandit --out DIR [--quick].",
+    "bench": "Time update and act beside a straightforward version: langevinrl bench [AGENT...].",
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line; exits with 2 for a slip, 130 if interrupted."""
+    words = sys.argv[1:] if argv is None else argv
+    if not words or words[0] in ("-h", "--help"):
+        print("usage: langevinrl VERB ...\n")
+        for name, summary in VERBS.items():
+            print(f"  {name:9} {summary}")
+        raise SystemExit(0 if words else 2)
+    if words[0] == "--version":
+        from langevinrl import __version__
+
+        print(__version__)
+        return
+    if "" not in sys.path:
+        sys.path.append("")  # so that the script, as python -m does, finds environments here
+    try:
+        _verb(words[0])(words[1:])
+    except UserError as error:
+        print(f"langevinrl: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt as stopped:
+        print(str(stopped) or "Interrupted.")
+        raise SystemExit(130) from None
+
+
+def _verb(name: str) -> Callable[[list[str]], None]:
+    if name not in VERBS:
+        raise UserError(unknown("command", name, VERBS))
+    verb: Callable[[list[str]], None] = importlib.import_module(f"langevinrl.cli.{name}").main
+    return verb

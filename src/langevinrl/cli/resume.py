@@ -1,0 +1,25 @@
+"""langevinrl resume DIR [--iterations N]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from langevinrl.cli.forms import parse, show
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Continue a stopped run from its last checkpoint."""
+
+    folder: tyro.conf.Positional[Path]  # the run folder
+    iterations: int | None = None  # go on to this many iterations instead
+
+
+def main(words: list[str]) -> None:
+    asked = parse(Resume, words, "resume")
+    from langevinrl.runs.train import resume
+
+    show(resume(asked.folder, asked.iterations))

@@ -1,0 +1,52 @@
+"""langevinrl train AGENT|config.json --env ID [any field]"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from langevinrl.agents import Common
+from langevinrl.cli import agents
+from langevinrl.cli.forms import parse, show
+from langevinrl.errors import UserError, unknown
+from langevinrl.registry import METHODS
+from langevinrl.runs.config import RunConfig, agent_fields
+from langevinrl.types import Spec
+
+
+@dataclass(frozen=True)
+class Train:
+    """A run's fields and an agent's, side by side."""
+
+    run: RunConfig
+    agent: Common  # filled with an agent of one class, whose own fields are then shown
+
+
+def main(words: list[str]) -> None:
+    if not words or words[0].startswith("-"):
+        print("usage: langevinrl train AGENT|config.json --env ID [--iterations N] [any field]\n")
+        agents.main([])
+        print("\nAll fields of one: langevinrl train AGENT --help")
+        raise SystemExit(0 if words[:1] in (["-h"], ["--help"]) else 2)
+    config = read(words[0], words[1:])
+    from langevinrl.runs.train import train
+
+    show(train(config))
+
+
+def read(what: str, words: list[str]) -> RunConfig:
+    """The run that an agent's name or a configuration file means, with the flags beside it."""
+    if what.endswith(".json"):
+        run = dataclasses.replace(RunConfig.read(Path(what)), out=None)
+    elif what in METHODS:
+        run = RunConfig(env=tyro.MISSING, agent=what)
+    else:
+        raise UserError(unknown("agent", what, METHODS))
+    # The sizes come from the environment later; these only let the agent be built and checked.
+    agent = run.make_agent(Spec(1, 1))
+    asked = parse(Train, words, f"train {what}", Train(run, agent))  # type: ignore[arg-type]  # every agent is a Common
+    fields = agent_fields(asked.agent)
+    return dataclasses.replace(asked.run, agent=run.agent, hyperparameters=fields)

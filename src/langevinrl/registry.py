@@ -1,0 +1,95 @@
+"""One row per method: its class, and what it is called, coloured and cited as wherever it is shown.
+
+The order here is the order of every table and figure.  Nothing is imported until a class is asked
+for, so that lists and reports need no JAX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as people meet it; `load` gives the agent's class."""
+
+    path: str  # module:Class
+    label: str  # how the papers write it
+    colour: str  # in every figure; no two alike, the two methods of the paper colour-blind safe
+    summary: str  # what it does, in a line
+    paper: str  # where it comes from, for citing
+
+    def load(self) -> type[Any]:
+        """The agent's class: METHODS["nclql"].load()(spec)."""
+        module, name = self.path.split(":")
+        return getattr(importlib.import_module(module), name)
+
+
+METHODS: dict[str, Method] = {
+    "nclql": Method(
+        "langevinrl.agents.nclql:NCLQL", "NC-LQL", "#0072B2",
+        "Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down.",
+        "Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873",
+    ),
+    "lql": Method(
+        "langevinrl.agents.lql:LQL", "LQL", "#D55E00",
+        "Langevin Q-learning: actions walk up the critic's gradient; there is no actor.",
+        "Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873",
+    ),
+    "sac": Method(
+        "langevinrl.agents.sac:SAC", "SAC", "#009E73",
+        "Soft actor-critic: a squashed Gaussian climbs the critics and is paid for its entropy.",
+        "Soft Actor-Critic Algorithms and Applications (2018), arXiv 1812.05905",
+    ),
+    "qsm": Method(
+        "langevinrl.agents.qsm:QSM", "QSM", "#CC79A7",
+        "Q-score matching: a score network learns the critics' action gradient.",
+        "Learning a Diffusion Model Policy from Rewards via Q-Score Matching (2024), "
+        "arXiv 2312.11752",
+    ),
+    "dipo": Method(
+        "langevinrl.agents.dipo:DIPO", "DIPO", "#E69F00",
+        "Replayed actions climb the critic and are written back; a diffusion policy fits them.",
+        "Policy Representation via Diffusion Probability Model for Reinforcement Learning (2023), "
+        "arXiv 2305.13122",
+    ),
+    "qvpo": Method(
+        "langevinrl.agents.qvpo:QVPO", "QVPO", "#56B4E9",
+        "Q-weighted policy optimisation: denoising of its own best actions, and of uniform ones.",
+        "Diffusion-based Reinforcement Learning via Q-weighted Variational Policy Optimization "
+        "(2024), arXiv 2405.16173",
+    ),
+    "dacer": Method(
+        "langevinrl.agents.dacer:DACER", "DACER", "#000000",
+        "Q is climbed through the whole chain; an estimate of its entropy sets the noise on top.",
+        "Diffusion Actor-Critic with Entropy Regulator (2024), arXiv 2405.15177",
+    ),
+    "mfp": Method(
+        "langevinrl.agents.mfp:MFP", "MFP", "#999933",
+        "Mean-flow policy: jumps from noise to action, and imitates its own best candidates.",
+        "Mean Flow Policy with Instantaneous Velocity Constraint for One-step Action Generation "
+        "(2026)",
+    ),
+    "sdac": Method(
+        "langevinrl.agents.sdac:SDAC", "SDAC", "#882255",
+        "Soft diffusion actor-critic: denoises towards exp(Q/α) without a sample from it.",
+        "Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361",
+    ),
+    "dpmd": Method(
+        "langevinrl.agents.dpmd:DPMD", "DPMD", "#44AA99",
+        "Diffusion policy mirror descent: fitted to its own samples, weighted by exp(Q/α).",
+        "Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361",
+    ),
+}  # fmt: skip
+
+
+def label_of(name: str) -> str:
+    """What a method is called where people read; an unknown one by its own name."""
+    return METHODS[name].label if name in METHODS else name
+
+
+def colour_of(name: str) -> str:
+    """A method's colour; grey for one that is not registered."""
+    return METHODS[name].colour if name in METHODS else "#7F7F7F"

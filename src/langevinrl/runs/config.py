@@ -1,0 +1,200 @@
+"""RunConfig <-> JSON <-> the agent it describes.  Needs no JAX until an agent is made."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import math
+import re
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import tyro
+
+from langevinrl.errors import UserError, unknown
+from langevinrl.registry import METHODS
+from langevinrl.types import Spec
+
+if TYPE_CHECKING:
+    from langevinrl.agents import Agent
+
+# Vector steps (= updates) the paper trains each of its nine tasks for.
+PAPER_ITERATIONS = {
+    "HalfCheetah": 1_000_000,
+    "Walker2d": 1_000_000,
+    "Humanoid": 1_000_000,
+    "Hopper": 1_000_000,
+    "Ant": 1_000_000,
+    "Swimmer": 1_000_000,
+    "Pusher": 200_000,
+    "Reacher": 200_000,
+    "InvertedDoublePendulum": 200_000,
+}
+EVALUATIONS = 40  # per run, as in the released code
+
+# What a field may hold if not the usual: whole numbers from 1, others from 0.
+RANGES: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**32 - 1),  # the bits a key is made from
+    "warmup": (0, math.inf),
+    "gamma": (0, 1),
+    "target_rate": (0, 1),
+    "log_alpha": (-math.inf, math.inf),
+}
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run; as JSON it reproduces it."""
+
+    env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
+    # its name in the registry; on the command line it is the first word, not a flag
+    agent: tyro.conf.Suppress[str] = "nclql"
+    # the agent's own fields, which have flags of their own
+    hyperparameters: tyro.conf.Suppress[dict[str, Any]] = field(default_factory=dict)
+    # vector steps after warm-up; the paper's length if the task is one of its nine
+    iterations: int | None = None
+    seed: int = 0  # first seed
+    seeds: int = 1  # how many seeds to train side by side: seed, seed + 1, ...
+    out: str | None = None  # run folder; runs/AGENT-ENV-SEED unless told
+    num_envs: int = 5  # environments stepped together, per seed
+    # step environments in processes of their own; pays off when a step is slow
+    async_envs: bool = False
+    # half-width of the box the agent acts in, stretched to the task's own
+    action_bound: float = 1.0
+    random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
+    warmup: int = 30_000  # random transitions before the first update
+    batch_size: int = 256  # transitions per update
+    capacity: int = 1_000_000  # transitions kept in replay, per seed
+    updates_per_iteration: int = 1  # updates after each vector step
+    # iterations between evaluations; a fortieth of the run unless told
+    eval_every: int | None = None
+    eval_episodes: int = 20  # episodes per evaluation, played side by side
+    checkpoint_every: int = 5_000  # iterations between checkpoints
+    log_every: int = 100  # iterations between lines of metrics.jsonl
+
+    @property
+    def seed_list(self) -> list[int]:
+        return list(range(self.seed, self.seed + self.seeds))
+
+    @property
+    def warmup_steps(self) -> int:
+        """Vector steps of random actions."""
+        return math.ceil(self.warmup / self.num_envs)
+
+    def resolved(self) -> RunConfig:
+        """The same run with every default spelled out, checked."""
+        _check(RunConfig, vars(self))
+        hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
+        iterations = self._length() if self.iterations is None else self.iterations
+        if self.action_bound == 0:
+            raise UserError("--action-bound 0 leaves no room to act")
+        if self.warmup < self.batch_size:
+            raise UserError(f"--warmup {self.warmup} is less than one batch of {self.batch_size}")
+        if self.capacity < self.warmup:
+            raise UserError(f"--capacity {self.capacity} is less than --warmup {self.warmup}")
+        every = max(1, iterations // EVALUATIONS) if self.eval_every is None else self.eval_every
+        name = re.sub(r"[^\w.-]+", "-", self.env).strip("-")
+        return dataclasses.replace(
+            self,
+            iterations=iterations,
+            eval_every=every,
+            out=self.out or f"runs/{self.agent}-{name}-{self.seed}",
+            hyperparameters=hyperparameters,
+        )
+
+    def _length(self) -> int:
+        """How long the paper trains on this task."""
+        task = self.env.split("-v")[0]
+        if task in PAPER_ITERATIONS:
+            return PAPER_ITERATIONS[task]
+        near = difflib.get_close_matches(task, PAPER_ITERATIONS, n=1)
+        hint = f" (did you mean {self.env.replace(task, near[0])}?)" if near else ""
+        raise UserError(
+            f"{self.env!r} is not one of the paper's nine tasks{hint}: "
+            "say how long with --iterations"
+        )
+
+    def make_agent(self, spec: Spec) -> Agent:
+        """The agent for a task of these sizes."""
+        if self.agent not in METHODS:
+            raise UserError(unknown("agent", self.agent, METHODS))
+        kind = METHODS[self.agent].load()
+        known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
+        for name in self.hyperparameters:
+            if name not in known:
+                raise UserError(unknown(f"field of {self.agent}", name, known))
+        values: dict[str, Any] = _tupled(self.hyperparameters)
+        _check(kind, values)  # first: an agent compares its fields with each other
+        agent: Agent = kind(spec=spec, **values)
+        return agent
+
+    def write(self, path: Path) -> None:
+        draft = path.with_suffix(".partial")  # so that a crash leaves the old one whole
+        draft.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
+        draft.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> RunConfig:
+        try:
+            table = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot read a run configuration from {path}: {error}") from error
+        if not isinstance(table, dict) or "env" not in table:
+            raise UserError(f"{path} is not a run configuration: it names no env")
+        known = [f.name for f in dataclasses.fields(cls)]
+        for name in table:
+            if name not in known:
+                raise UserError(f"{path}: " + unknown("field", name, known))
+        config = cls(**table)
+        _check(cls, vars(config))
+        return dataclasses.replace(config, hyperparameters=_tupled(config.hyperparameters))
+
+
+def _tupled(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists only; an agent must be hashable."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+
+
+def agent_fields(agent: Any) -> dict[str, Any]:
+    """An agent's hyperparameters by name: all its fields but the task's sizes."""
+    return {f.name: getattr(agent, f.name) for f in dataclasses.fields(agent) if f.name != "spec"}
+
+
+def _check(kind: type[Any], values: dict[str, Any]) -> None:
+    """Every field's value has its declared type, and its numbers are finite and in range."""
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        hint = hints[name]
+        if not _fits(value, hint):
+            raise UserError(f"{name} is {value!r}; expected {_describe(hint)}")
+        least, most = RANGES.get(name, (0 if hint is float else 1, math.inf))
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                continue
+            if not (math.isfinite(number) and least <= number <= most):
+                limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+                raise UserError(f"{name} is {value!r}; expected a finite number {limits}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, option) for option in get_args(hint))
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(item, get_args(hint)[0]) for item in value)
+    if hint is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)
+
+
+def _describe(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")

@@ -1,0 +1,166 @@
+"""A run folder: every file, column, reader and writer of it, in one place.  Needs no JAX.
+
+config.json      every field of the run
+versions.json    what it was made with
+metrics.jsonl    losses and values, a line per seed
+evaluations.csv  a row per evaluation episode
+checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
+curve.png        return over iterations
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from langevinrl.errors import UserError
+
+CONFIG, VERSIONS, METRICS, EVALUATIONS = (
+    "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
+)  # fmt: skip
+CHECKPOINTS, CURVE, SWEEP = "checkpoints", "curve.png", "sweep.json"
+METADATA, ARRAYS = "metadata.json", ".safetensors"  # of a checkpoint
+STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
+EVALUATION_COLUMNS = (
+    "agent", "env", "seed", "iterations", "env_steps", "episode", "return", "length",
+    "wall_seconds",
+)  # fmt: skip
+
+Kind: TypeAlias = Literal["run", "model", "sweep", "none"]
+
+
+class RunFolder:
+    """The folder of one run: RunFolder("runs/cheetah").read_evaluations()."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / CONFIG
+        self.versions = self.path / VERSIONS
+        self.metrics = self.path / METRICS
+        self.evaluations = self.path / EVALUATIONS
+        self.checkpoints = self.path / CHECKPOINTS
+        self.curve = self.path / CURVE
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def kind(self) -> Kind:
+        """What lies here: a run, a saved model (weights without replay), a sweep, or none."""
+        if (self.path / SWEEP).is_file():
+            return "sweep"
+        if not self.config.is_file():
+            return "none"
+        saved = self.saved_checkpoints()
+        return "model" if saved and not (saved[-1] / f"{REPLAY}{ARRAYS}").exists() else "run"
+
+    def require_config(self) -> None:
+        """Refuses a folder that holds no run and no model."""
+        if not self.config.exists():
+            raise UserError(f"{self} is not a run folder: it has no {CONFIG}")
+
+    def require_free(self) -> None:
+        """Refuses to begin a run where one lies, or where files of its names are someone else's."""
+        if self.config.exists():
+            raise UserError(
+                f"{self} already holds a run: continue it with `langevinrl resume {self}`, "
+                "or choose another --out"
+            )
+        taken = [
+            path.name
+            for path in (self.versions, self.metrics, self.evaluations, self.checkpoints)
+            if path.exists() or path.is_symlink()
+        ]
+        if taken:
+            raise UserError(
+                f"{self} has {', '.join(taken)} but no {CONFIG}: a new run would write over what "
+                "is not its own. Choose another --out"
+            )
+
+    def create(self, made_with: dict[str, Any]) -> None:
+        """Make the folder, with its list of versions and a place for checkpoints."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.checkpoints.mkdir()
+        self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
+
+    def read_evaluations(self) -> list[dict[str, Any]]:
+        """A row per evaluation episode, everything as text."""
+        if not self.evaluations.exists():
+            raise UserError(f"{self} is not a run folder: it has no {EVALUATIONS}")
+        with self.evaluations.open(newline="") as file:
+            # A folder copied from a run in progress may end in half a line.
+            return [row for row in csv.DictReader(file) if None not in row.values()]
+
+    def last_evaluation(self) -> int:
+        """The latest iteration there is an evaluation of; 0 if none."""
+        if not self.evaluations.exists():
+            return 0
+        return max((int(row["iterations"]) for row in self.read_evaluations()), default=0)
+
+    def saved_checkpoints(self) -> list[Path]:
+        """Whole checkpoints, the oldest first; of one iteration the spare copy comes first."""
+        found = [path for path in self.checkpoints.glob("*") if _is_whole(path)]
+        return sorted(found, key=lambda path: (path.stem, not path.suffix))
+
+
+def checkpoint_name(iteration: int) -> str:
+    """What a checkpoint's folder is called; in order of names they are in order of time."""
+    return f"{iteration:09d}"
+
+
+def draft_of(checkpoint: Path) -> Path:
+    """Where a checkpoint is written before it takes its name."""
+    return checkpoint.with_name(f".{checkpoint.name}.partial")
+
+
+def spare_of(checkpoint: Path) -> Path:
+    """Where its predecessor of the same name waits until it has taken it."""
+    return checkpoint.with_suffix(".old")
+
+
+def is_our_checkpoint(path: Path) -> bool:
+    """Whether a folder carries a name that only we give: whole, spare or partial."""
+    ours = re.fullmatch(r"\d{9,}(\.old)?|\.\d{9,}\.partial", path.name)
+    return bool(ours) and path.is_dir() and not path.is_symlink()
+
+
+def _is_whole(path: Path) -> bool:
+    return bool(re.fullmatch(r"\d{9,}(\.old)?", path.name)) and path.is_dir()
+
+
+class RunLog:
+    """The two log files of a run folder, appended to, and cut back to a checkpoint on resume."""
+
+    def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
+        self.paths = {METRICS: folder.metrics, EVALUATIONS: folder.evaluations}
+        for name, path in self.paths.items():
+            path.touch()
+            kept = min((positions or {}).get(name, 0), path.stat().st_size)
+            with path.open("r+b") as file:
+                file.truncate(kept)  # never beyond its end: that would pad with zero bytes
+        self.files = {name: path.open("a", newline="") for name, path in self.paths.items()}
+        self.table = csv.DictWriter(self.files[EVALUATIONS], EVALUATION_COLUMNS)
+        if self.paths[EVALUATIONS].stat().st_size == 0:
+            self.table.writeheader()
+
+    def write_metrics(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            self.files[METRICS].write(json.dumps(row) + "\n")
+        self.files[METRICS].flush()
+
+    def write_evaluations(self, rows: Iterable[dict[str, Any]]) -> None:
+        self.table.writerows(rows)
+        self.files[EVALUATIONS].flush()
+
+    def positions(self) -> dict[str, int]:
+        """Bytes written so far, for the checkpoint."""
+        for file in self.files.values():
+            file.flush()
+        return {name: path.stat().st_size for name, path in self.paths.items()}
+
+    def close(self) -> None:
+        for file in self.files.values():
+            file.close()

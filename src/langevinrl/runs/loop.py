@@ -1,0 +1,171 @@
+"""The only training loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+
+from langevinrl.agents import Agent
+from langevinrl.envs.vector import EnvFactory, VectorEnv
+from langevinrl.runs import checkpoint, compiled
+from langevinrl.runs.checkpoint import Checkpoint
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.evaluate import Evaluation
+from langevinrl.runs.folder import ENVS, REPLAY, STATE
+from langevinrl.runs.replay import Replay
+from langevinrl.types import Array, PyTree
+
+if TYPE_CHECKING:
+    from langevinrl.runs.callbacks import Callback
+
+
+class StepInfo(NamedTuple):
+    """What a callback sees after a vector step; it copies what it keeps: memory is reused."""
+
+    warming_up: bool  # random actions, nothing learned yet
+    iteration: int  # vector steps after warm-up; 0 while it lasts
+    state: PyTree  # (S, ...)
+    metrics: dict[str, Array]  # (S,) each; none during warm-up
+
+
+class Run:
+    """One run in progress: the loop, and all that a checkpoint must hold.
+
+    with Run(config, callbacks=[Evaluate()]) as run:
+        run.until(1_000)
+
+    Building one checks the whole configuration and touches no file.  Entering it starts the
+    environments, or puts them and the weights back as a checkpoint left them; leaving it, by the
+    end or by an error, closes them.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        *,
+        env: EnvFactory | None = None,
+        callbacks: Sequence[Callback] = (),
+        start: Checkpoint | None = None,
+    ) -> None:
+        """`env` replaces the environment the configuration names; `start` is where to go on."""
+        self.config, self.env = config, env or config.env
+        self.callbacks, self.start = list(callbacks), start
+        seeds = config.seed_list
+        self.envs = VectorEnv(
+            self.env, seeds, config.num_envs, config.action_bound, config.async_envs
+        )
+        try:
+            self.agent: Agent = config.make_agent(self.envs.spec)
+            self.replay = Replay(self.envs.spec, config.capacity, seeds, self.agent.columns)
+        except BaseException:
+            self.envs.close()
+            raise
+        self.seed_keys = compiled.seed_keys(seeds)
+        self.vector_steps = 0  # taken so far, warm-up included
+        self.stopping = False  # a callback has asked for it
+        self.exact = True  # the environments are where a checkpoint left them
+        self.began = time.monotonic()
+
+    @property
+    def iteration(self) -> int:
+        """Vector steps done after warm-up."""
+        return max(0, self.vector_steps - self.config.warmup_steps)
+
+    @property
+    def wall_seconds(self) -> float:
+        """Time spent on this run, that before a resume included."""
+        return time.monotonic() - self.began
+
+    def __enter__(self) -> Run:
+        with ExitStack() as stack:
+            stack.callback(self.envs.close)
+            self.state = compiled.init(self.agent, self.seed_keys)
+            if self.start is None:
+                self.envs.reset()
+            else:
+                self._restore(self.start)
+                self.start = None  # its copy of replay is not kept
+            for callback in self.callbacks:
+                self._heed(callback.on_start(self))
+                stack.callback(callback.on_end, self)
+            self._tear_down = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._tear_down.__exit__(*error)
+
+    def until(self, iteration: int) -> None:
+        """Go on until `iteration` iterations are done, or a callback asks for a stop."""
+        while self.iteration < iteration and not self.stopping:
+            info = self.advance()
+            for callback in self.callbacks:
+                self._heed(callback.on_step(self, info))
+
+    def advance(self) -> StepInfo:
+        """One vector step and, past warm-up, its updates."""
+        config, step = self.config, self.vector_steps
+        warming_up = step < config.warmup_steps
+        if warming_up or config.random_actions:
+            action = compiled.random_action(self.agent, config.num_envs, self.seed_keys, step)
+        else:
+            action = compiled.act(self.agent, self.seed_keys, step, self.state, self.envs.obs)
+        self.replay.add(self.envs.step(np.asarray(action)))
+        self.vector_steps += 1
+        if warming_up:
+            return StepInfo(True, 0, self.state, {})
+        batch = self.replay.sample(config.batch_size * config.updates_per_iteration)
+        self.state, metrics, rewrite = compiled.update(
+            self.agent, config.updates_per_iteration, self.seed_keys, step, self.state, batch
+        )
+        if rewrite is not None:
+            self.replay.rewrite(batch.row, jax.tree.map(np.asarray, rewrite))  # type: ignore[arg-type]  # a NumPy batch
+        return StepInfo(False, self.iteration, self.state, metrics)
+
+    def report(self, evaluation: Evaluation) -> None:
+        """Tell every callback of an evaluation."""
+        for callback in self.callbacks:
+            self._heed(callback.on_evaluation(self, evaluation))
+
+    def change_agent(self, **fields: Any) -> None:
+        """Go on under other hyperparameters, with the same weights, replay and environments.
+
+        For a schedule of a few steps, such as a smaller learning rate for the end; the fields must
+        leave the shape of the state alone.
+        """
+        self.agent = dataclasses.replace(self.agent, **fields)  # type: ignore[type-var]  # agents are dataclasses
+
+    def checkpoint(self, log_positions: dict[str, int]) -> Checkpoint:
+        """All that going on from here needs."""
+        metadata = {
+            "step": self.vector_steps,
+            "iteration": self.iteration,
+            "wall_seconds": self.wall_seconds,
+            "replay": self.replay.metadata(),
+            "envs": self.envs.metadata(),
+            "logs": log_positions,
+        }
+        arrays = {
+            STATE: checkpoint.name_leaves(self.state),
+            REPLAY: self.replay.arrays(),
+            ENVS: self.envs.arrays(),
+        }
+        return Checkpoint(arrays, metadata)
+
+    def _restore(self, saved: Checkpoint) -> None:
+        arrays, metadata = saved
+        self.vector_steps = metadata["step"]
+        self.began = time.monotonic() - metadata["wall_seconds"]
+        self.state = checkpoint.fill_leaves(self.state, arrays[STATE])
+        self.replay.restore(arrays[REPLAY], metadata["replay"])
+        self.exact = self.envs.restore(
+            arrays[ENVS], metadata["envs"], restart=self.vector_steps
+        )
+
+    def _heed(self, wants_stop: bool | None) -> None:
+        self.stopping = self.stopping or bool(wants_stop)

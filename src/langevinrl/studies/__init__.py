@@ -1,0 +1,1 @@
+"""The paper as data and a command."""

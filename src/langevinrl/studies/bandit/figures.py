@@ -1,0 +1,205 @@
+"""The bandit study's figures, from its files alone: it needs neither JAX nor the trained agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langevinrl.analysis.tables import Row
+from langevinrl.registry import colour_of, label_of
+from langevinrl.studies.bandit.files import Study
+from langevinrl.studies.bandit.maps import draw_map, square_panels, style
+
+LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, counted from 1
+PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of a chain, in the step-by-step panels
+DPI = {"steps": 110, "comparison": 140}  # they have many panels
+START, END = "white", "#ffc83d"
+INK = "#1c2430"  # the exact law, beside the methods' own colours
+
+
+def draw_figures(out: Path) -> list[Path]:
+    """Every figure the study's files allow, as PNG and SVG into out/figures."""
+    study, folder = Study(out), out / "figures"
+    folder.mkdir(exist_ok=True)
+    langevin = [name for name in ("lql", "nclql") if name in study.data]
+    figures: dict[str, Callable[[Study], Any]] = {"reward": draw_reward}
+    if len(langevin) == 2:
+        figures |= {"values": draw_values}
+    if langevin:
+        figures |= {"temperature": draw_temperature, "reward_over_w": draw_reward_over_w}
+    figures |= {"comparison": draw_comparison, "steps": draw_steps}
+    written = []
+    for name, figure_of in figures.items():
+        with style() as plt:
+            figure = figure_of(study)
+            for kind in ("png", "svg"):
+                written.append(folder / f"{name}.{kind}")
+                metadata = {"Date": None} if kind == "svg" else None
+                figure.savefig(written[-1], dpi=DPI.get(name, 160), metadata=metadata)
+            plt.close(figure)
+    return written
+
+
+def draw_reward(study: Study) -> Any:
+    figure, ((axes,),) = square_panels(1, 1, 3.4, extra=0.7)
+    image = draw_map(axes, study, study.exact["reward"], 1.0)
+    axes.set(title="Reward, and the four high modes", xlabel="$a_1$", ylabel="$a_2$")
+    figure.colorbar(image, ax=axes, shrink=0.85)
+    return figure
+
+
+def draw_values(study: Study) -> Any:
+    """Exact smoothed values above, learned ones below; each column has its own scale."""
+    exact, learned, plain = study.exact, study.data["nclql"]["value"], study.data["lql"]["value"]
+    levels = [level for level in LEVELS_SHOWN if level <= len(learned)]
+    figure, axes = square_panels(2, len(levels) + 1, 1.75, extra=0.8, text=0.3)
+    for column, level in enumerate(levels):
+        high = float(exact["smoothed"][level - 1].max())
+        draw_map(axes[0, column], study, exact["smoothed"][level - 1], high)
+        image = draw_map(axes[1, column], study, learned[level - 1], high)
+        sigma = float(exact["sigmas"][level - 1])
+        noise = rf"$\sigma$ = {sigma:.2f}" if sigma else "clean"
+        axes[0, column].set_title(f"level {level}, {noise}")
+        axes[1, column].set_title(f"error {_error(study, 'nclql', level):.3f}")
+        figure.colorbar(image, ax=axes[:, column], location="bottom", shrink=0.9, aspect=14)
+    draw_map(axes[0, -1], study, exact["reward"], 1.0)
+    image = draw_map(axes[1, -1], study, plain[0], 1.0)
+    axes[0, -1].set_title("reward")
+    axes[1, -1].set_title(f"error {_error(study, 'lql', 1):.3f}")
+    figure.colorbar(image, ax=axes[:, -1], location="bottom", shrink=0.9, aspect=14)
+    axes[0, 0].set_ylabel("exact")
+    axes[1, 0].set_ylabel("learned, NC-LQL")
+    axes[1, -1].set_ylabel("LQL's plain critic")
+    return figure
+
+
+def _error(study: Study, name: str, level: int) -> float:
+    """Root-mean-square error of a level's value, mean over seeds."""
+    rows = [r for r in study.smoothing if r["method"] == name and int(r["level"]) == level]
+    return float(np.mean([float(row["rmse"]) for row in rows]))
+
+
+def draw_temperature(study: Study) -> Any:
+    """Samples of LQL and NC-LQL over w, above the exact law at that w."""
+    names = [name for name in ("lql", "nclql") if name in study.data]
+    sweep = study.exact["sweep"]
+    shown = _spread(len(sweep), 6)
+    figure, axes = square_panels(len(names) + 1, len(shown), 1.6)
+    for column, i in enumerate(shown):
+        for row, name in enumerate(names):
+            panel, points = axes[row, column], study.data[name]["swept"][i]
+            draw_map(panel, study, study.exact["reward"], 1.0)
+            panel.scatter(*points.T, s=1.2, c=END, lw=0, alpha=0.6, rasterized=True)
+            panel.text(0, 0, _sweep_text(study, name, i), c="white", ha="center", va="center",
+                       fontsize=7)  # fmt: skip
+        law = study.exact["laws"][i]
+        draw_map(axes[-1, column], study, law / law.max(), 1.0)
+        axes[0, column].set_title(f"w = {sweep[i]:g}")
+    for row, label in enumerate([label_of(name) for name in names] + ["exact law"]):
+        axes[row, 0].set_ylabel(label)
+    return figure
+
+
+def _spread(size: int, num: int) -> list[int]:
+    """At most `num` indices spread over `size`, both ends among them."""
+    return sorted(set(np.linspace(0, size - 1, min(size, num)).round().astype(int).tolist()))
+
+
+def _sweep_text(study: Study, name: str, index: int) -> str:
+    w = float(study.exact["sweep"][index])
+    return f"reward\n{_swept(study, name, 'direction', 'reward_mean')[w]:.2f}"
+
+
+def _swept(study: Study, name: str, score: str, column: str) -> dict[float, float]:
+    """A column of the sweep against w, mean over seeds."""
+    rows = [r for r in study.sweep if r["method"] == name and r["score"] == score]
+    found: dict[float, list[float]] = {}
+    for row in rows:
+        found.setdefault(float(row["w"]), []).append(float(row[column]))
+    return {w: float(np.mean(values)) for w, values in found.items()}
+
+
+def draw_reward_over_w(study: Study) -> Any:
+    """How mean reward, distance and nearest exact law go with w, for both kinds of score."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.2))
+    columns = ("reward_mean", "total_variation", "nearest_w")
+    lines = [("exact", "", "exact law", "-")]
+    for name in ("nclql", "lql"):
+        if name in study.data:
+            label = label_of(name)
+            lines.append((name, "direction", f"{label}, unit score", "-"))
+            lines.append((name, "gradient", f"{label}, full gradient", ":"))
+    for panel, column in zip(axes, columns, strict=True):
+        for name, score, label, dash in lines:
+            points = _swept(study, name, score, column)
+            panel.plot(list(points), list(points.values()), dash, marker="o", ms=2.5, lw=1.3,
+                       c=INK if name == "exact" else colour_of(name), label=label)  # fmt: skip
+        panel.set(xscale="log", xlabel="w")
+    axes[0].set(ylabel="mean reward", ylim=(0, 1.02))
+    axes[1].set(ylabel="total variation to exp(w r)/Z", ylim=(0, 1.02))
+    axes[2].set(ylabel="w of the nearest exact law", yscale="log")
+    for panel in axes:
+        panel.xaxis.set_major_formatter("{x:g}")
+    axes[2].yaxis.set_major_formatter("{x:g}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    return figure
+
+
+def _grid_of(num: int) -> tuple[int, int]:
+    columns = num if num <= 3 else (num + 1) // 2
+    return -(-num // columns), columns
+
+
+def draw_comparison(study: Study) -> Any:
+    """Where chains start and end, method by method, with the mean reward of all samples."""
+    rows, columns = _grid_of(len(study.data))
+    figure, axes = square_panels(rows, columns, 2.0, text=0.55)
+    for panel, (name, data) in zip(axes.flat, study.data.items(), strict=False):
+        draw_map(panel, study, study.exact["reward"], 1.0)
+        start, end = data["chains"][0], data["chains"][-1]
+        keep = slice(0, 120)
+        panel.quiver(*start[keep].T, *(end - start)[keep].T, angles="xy", scale_units="xy", scale=1,
+                     color="white", alpha=0.45, width=0.005, headwidth=5, headlength=6)  # fmt: skip
+        panel.scatter(*start[keep].T, s=5, c=START, lw=0, alpha=0.8, zorder=3)
+        panel.scatter(*end[keep].T, s=9, c=END, ec="#3a2600", lw=0.3, zorder=4)
+        panel.set(title=label_of(name), xlabel=_score(study.line(name)))
+    for panel in axes.flat[len(study.data) :]:
+        panel.set_axis_off()
+    return figure
+
+
+def _score(line: Row) -> str:
+    mean, std, near = (float(line[name]) for name in ("reward_mean", "reward_std", "sum"))
+    return f"reward {mean:.2f} ± {std:.2f}\nnear a high mode {near:.3f}"
+
+
+def draw_steps(study: Study) -> Any:
+    """The chains from a uniform grid, step by step."""
+    chains = {n: d["panels"] for n, d in study.data.items() if len(d["panels"]) > 2}
+    figure, axes = square_panels(max(1, len(chains)), len(PARTS_SHOWN), 1.5)
+    for row, (name, path) in zip(axes, chains.items(), strict=False):
+        for panel, part in zip(row, PARTS_SHOWN, strict=True):
+            at = round(part * (len(path) - 1))
+            draw_map(panel, study, _landscape(study, name, at), 1.0)
+            panel.scatter(*path[at].T, s=3.5, c=END, ec="#3a2600", lw=0.2, rasterized=True)
+        row[0].set_ylabel(f"{label_of(name)}, {len(path) - 1} steps")
+    for panel, part in zip(axes[0], PARTS_SHOWN, strict=True):
+        panel.set_title(
+            "start" if part == 0 else "end" if part == 1 else f"{part:.0%} of the steps"
+        )
+    return figure
+
+
+def _landscape(study: Study, name: str, step: int) -> np.ndarray:
+    """What the last step climbed, scaled to 1: a level of NC-LQL's critic; the reward elsewhere."""
+    if name != "nclql":
+        return study.exact["reward"]
+    value = study.data[name]["value"]
+    level = value[min(max(step, 1), len(value)) - 1]
+    return (level - level.min()) / (level.max() - level.min())

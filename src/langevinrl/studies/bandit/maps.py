@@ -1,0 +1,88 @@
+"""What the figures share: their style, square panels, and maps of the plane in bands of colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from langevinrl.analysis.figures import pyplot
+from langevinrl.studies.bandit.files import Study
+
+BANDS, FINER = 20, 4  # bands of colour in a map, and how much finer it is drawn than it is stored
+PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
+STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "axes.grid": False,  # lines across a map would be read as part of it
+    "svg.fonttype": "none",
+    "svg.hashsalt": "langevinrl",  # the same data give the same bytes
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def style() -> Iterator[Any]:
+    plt = pyplot()
+    with plt.rc_context(STYLE):
+        yield plt
+
+
+def square_panels(
+    rows: int, columns: int, size: float, extra: float = 0.0, text: float = 0.0
+) -> tuple[Any, np.ndarray]:
+    """Square panels of `size` inches, with `extra` width for all and `text` height for each row."""
+    import matplotlib.pyplot as plt
+
+    shape = (columns * size + extra, rows * (size + text) + 0.3)
+    return plt.subplots(rows, columns, figsize=shape, squeeze=False, sharex=True, sharey=True)
+
+
+def draw_map(axes: Any, study: Study, values: np.ndarray, high: float, low: float = 0.0) -> Any:
+    """A map of values[i, j] at (x_i, y_j), with the high modes circled."""
+    bound = float(study.exact["bound"])
+    image = axes.imshow(
+        _refine(values).T,
+        origin="lower",
+        extent=(-bound, bound, -bound, bound),
+        cmap=_colours(),
+        vmin=low,
+        vmax=high,
+        interpolation="nearest",
+    )
+    circle_high_modes(axes, study)
+    ticks = np.array([-1, 0, 1]) * max(1, round(bound / 2))
+    axes.set(xlim=(-bound, bound), ylim=(-bound, bound), xticks=ticks, yticks=ticks)
+    axes.set_aspect("equal")
+    return image
+
+
+def _refine(values: np.ndarray) -> np.ndarray:
+    """The map on a finer grid, by straight lines: bands with smooth edges that pack well."""
+    for _ in range(2):  # along one axis, then the other
+        places = np.linspace(0, len(values) - 1, FINER * (len(values) - 1) + 1)
+        below = np.minimum(places.astype(int), len(values) - 2)
+        part = (places - below)[:, None]
+        values = ((1 - part) * values[below] + part * values[below + 1]).T
+    return values
+
+
+def circle_high_modes(axes: Any, study: Study, colour: str = "white") -> None:
+    from matplotlib.patches import Circle
+
+    for i in study.exact["high"].astype(int):
+        centre = tuple(study.exact["centres"][i])
+        ring = Circle(centre, float(study.exact["near"]), fill=False, ec=colour, lw=0.7, ls="--")
+        axes.add_patch(ring)
+
+
+def _colours() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("value", PALETTE, N=BANDS)

@@ -1,0 +1,152 @@
+"""The whole study in order: train, measure, search, write, draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from langevinrl.agents.lql import LQL
+from langevinrl.agents.nclql import NCLQL
+from langevinrl.analysis.tables import Row, write_csv
+from langevinrl.envs import bandit as env
+from langevinrl.errors import UserError
+from langevinrl.registry import label_of
+from langevinrl.runs.versions import versions
+from langevinrl.studies.bandit.chains import follow_chains
+from langevinrl.studies.bandit.figures import draw_figures
+from langevinrl.studies.bandit.measure import exact_law, measure, sample
+from langevinrl.studies.bandit.page import write_page
+from langevinrl.studies.bandit.search import search_chains
+from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
+from langevinrl.studies.bandit.sweep import sweep_direction, sweep_gradient
+from langevinrl.studies.bandit.table import gather, print_table
+from langevinrl.studies.bandit.training import each_seed, run_settings, train
+from langevinrl.studies.bandit.values import GRID, compare_values, smoothed_by, square
+from langevinrl.types import Spec
+
+Found = tuple[str, dict[str, list[Row]], float]  # a method, its tables, the seconds it took
+
+
+def study(config: BanditConfig) -> Path:
+    """Everything the study shows, into `config.out`: returns it."""
+    config, console, began = config.resolved(), Console(), time.monotonic()
+    (config.out / "data").mkdir(parents=True, exist_ok=True)
+    _write_settings(config)
+    _write_exact(config)
+    console.print(f"{len(config.methods)} methods, {config.seeds} seeds each", highlight=False)
+    found: dict[str, dict[str, list[Row]]] = {}
+    for name, tables, seconds in _examine_all(config):
+        found[name] = tables
+        total = np.mean([row["sum"] for row in tables["seeds"]])
+        console.print(
+            f"{label_of(name):7} near the high modes {total:.3f}   {seconds:4.0f} s   "
+            f"{len(found)}/{len(config.methods)} methods after {time.monotonic() - began:.0f} s",
+            highlight=False,
+        )
+    tables = gather(config, found)
+    tables["search"] = list(search_chains(config))
+    for name, rows in tables.items():
+        write_csv(config.out / f"{name}.csv", rows)
+    print_table(tables["table"], console)
+    write_page(config.out)
+    try:
+        draw_figures(config.out)
+    except UserError as problem:  # without matplotlib all else is still worth having
+        console.print(f"No figures: {problem}, and run the study again.")
+    console.print(f"{config.out}  {time.monotonic() - began:.0f} s", highlight=False)
+    return config.out
+
+
+def _examine_all(config: BanditConfig) -> Iterator[Found]:
+    """Each method's tables, as they come."""
+    if config.workers == 1:
+        yield from (_examine(config, name) for name in config.methods)
+        return
+    # A fresh process each: a forked one would inherit this one's compiler threads, stuck.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(config.workers, context, _set_flags, (config.quick,)) as pool:
+        jobs = [pool.submit(_examine, config, name) for name in config.methods]
+        for job in as_completed(jobs):
+            yield job.result()
+
+
+def _set_flags(quick: bool) -> None:
+    """Keep this process to one core: workers side by side would fight over each other's."""
+    flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
+    if quick:  # little is computed, so that compiling is most of it
+        flags.append("--xla_backend_optimization_level=0")
+    os.environ["XLA_FLAGS"] = " ".join(flags)  # read when JAX first computes
+
+
+def _examine(config: BanditConfig, name: str) -> Found:
+    """Train one method, measure it, and leave what the figures need in data/NAME.npz."""
+    began, method = time.monotonic(), TRAININGS[name]
+    agent, states = train(config, name)
+    # Training may need several candidates; their choice would hide which modes the policy covers.
+    agent = dataclasses.replace(agent, best_of=1)  # type: ignore[type-var]
+    rows = []
+    for seed, state in each_seed(config, states):
+        actions = sample(agent, state, config, seed, method.explore)
+        w = agent.policy_weight(state)
+        row = measure(actions, None if w is None else float(w), config.bound)
+        rows.append({"method": name, "seed": seed} | row)
+    tables = {"seeds": rows}
+    arrays = follow_chains(agent, next(each_seed(config, states))[1], config)
+    if isinstance(agent, LQL | NCLQL):
+        tables["smoothing"], arrays["value"] = compare_values(agent, states, config, name)
+        tables["sweep"], swept = sweep_direction(agent, states, config, name)
+        tables["sweep"] += sweep_gradient(agent, states, config, name)
+        arrays |= swept
+    _write_arrays(config.out / "data" / f"{name}.npz", arrays)
+    return name, tables, time.monotonic() - began
+
+
+def _write_settings(config: BanditConfig) -> None:
+    """What was run, field by field, so that a reader need not trust the defaults of today."""
+    runs = {name: dataclasses.asdict(run_settings(config, name)) for name in config.methods}
+    for name, run in runs.items():
+        run["finish"] = TRAININGS[name].finish
+        del run["out"]  # nothing is written there
+    asked = dataclasses.asdict(config)
+    del asked["out"]  # where this file lies
+    text = json.dumps({"study": asked, "runs": runs}, indent=1)
+    (config.out / "settings.json").write_text(text + "\n")
+    made_with = json.dumps(versions(), indent=2)
+    (config.out / "versions.json").write_text(made_with + "\n")
+
+
+def _write_exact(config: BanditConfig) -> None:
+    """The task, its soft policies over w, and its smoothed values: data/exact.npz."""
+    axis = np.linspace(-config.bound, config.bound, GRID)
+    arrays = {
+        "bound": np.array(config.bound),
+        "centres": env.CENTRES,
+        "high": np.array(list(env.HIGH_MODES.values())),
+        "near": np.array(env.NEAR),
+        "axis": axis,
+        "reward": env.reward_map(axis),
+        "sweep": np.array(config.sweep),
+        "laws": np.stack([exact_law(w, config.bound).coarse(100) for w in config.sweep]),
+    }
+    if "nclql" in config.methods:
+        agent = run_settings(config, "nclql").make_agent(Spec(1, 2, config.bound))
+        assert isinstance(agent, NCLQL)
+        sigmas, points = smoothed_by(agent), square(config.bound)
+        exact = [env.smoothed_value(points, sigma, config.bound) for sigma in sigmas]
+        arrays["sigmas"] = np.array(sigmas)
+        arrays["smoothed"] = np.stack(exact).reshape(len(sigmas), GRID, GRID)
+    _write_arrays(config.out / "data" / "exact.npz", arrays)
+
+
+def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    packed = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    np.savez_compressed(path, **packed)  # type: ignore[arg-type]

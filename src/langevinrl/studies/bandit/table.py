@@ -1,0 +1,70 @@
+"""The study's tables: gathered from all methods, written, and printed."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from langevinrl.analysis.tables import Row
+from langevinrl.registry import label_of
+from langevinrl.studies.bandit.measure import MODES, exact_law, measure
+from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
+
+
+def gather(config: BanditConfig, found: dict[str, dict[str, list[Row]]]) -> dict[str, list[Row]]:
+    """One table of each kind, in the order of the methods; the exact law joins the sweep."""
+    order = [found[name] for name in config.methods]
+    tables = {
+        kind: [row for tables in order for row in tables.get(kind, [])]
+        for kind in ("seeds", "smoothing", "sweep")
+    }
+    for w in config.sweep:
+        actions = exact_law(w, config.bound).sample(
+            config.samples, np.random.default_rng(config.seed)
+        )
+        row = {"method": "exact", "score": "", "seed": config.seed}
+        tables["sweep"].append(row | measure(actions, w, config.bound))
+    tables["table"] = [table_row(name, found[name]["seeds"]) for name in config.methods]
+    return tables
+
+
+def table_row(name: str, rows: list[Row]) -> Row:
+    """A method's means over seeds, how far seeds spread, and the paper's shares."""
+    row: Row = {"method": label_of(name), "seeds": len(rows)}
+    for column in rows[0]:
+        if column in ("method", "seed"):
+            continue
+        values = [r[column] for r in rows if r[column] is not None]
+        row[column] = float(np.mean(values)) if values else None
+        if column in ("sum", "reward_mean"):
+            row[f"{column}_spread"] = float(np.std(values))
+    paper = TRAININGS[name].paper
+    for i, mode in enumerate(MODES):
+        row[f"paper_{mode}"] = paper[i] if paper else None
+    return row | {"paper_sum": round(sum(paper), 3) if paper else None}
+
+
+def print_table(rows: list[Row], console: Console) -> None:
+    table = Table(title="Shares within 0.3 of the high modes; distances to exp(w r)/Z")
+    names = ("sum ± seeds", "paper", "reward ± std", "w", "TV", "W1", "near w")
+    for name in ("method", *MODES, *names):
+        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
+
+    def number(value: float | None, digits: int) -> str:
+        return "" if value is None else f"{value:.{digits}f}"
+
+    for row in rows:
+        table.add_row(
+            row["method"],
+            *(number(row[mode], 3) for mode in MODES),
+            f"{row['sum']:.3f} ± {row['sum_spread']:.3f}",
+            number(row["paper_sum"], 3),
+            f"{row['reward_mean']:.3f} ± {row['reward_std']:.3f}",
+            number(row["w"], 1),
+            number(row["total_variation"], 3),
+            number(row["wasserstein"], 3),
+            f"{row['nearest_w']:.1f} ({row['nearest_total_variation']:.2f})",
+        )
+    wide = console if console.is_terminal else Console(width=130)  # a file has no edge to wrap at
+    wide.print(table)

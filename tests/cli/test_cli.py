@@ -1,0 +1,313 @@
+"""Every verb, and every slip caught before anything is computed."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langevinrl import __version__, cli
+from langevinrl.cli import train as train_verb
+from langevinrl.registry import METHODS
+from langevinrl.runs import loop, train
+from langevinrl.runs.config import RunConfig
+
+Capture = pytest.CaptureFixture[str]
+
+
+def fails(*words: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(list(words))
+    assert caught.value.code == 2
+
+
+def help_of(capsys: Capture, *words: str) -> str:
+    """A help text without the frame and the line breaks it is printed with."""
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*words, "--help"])
+    assert caught.value.code == 0
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+
+
+def flags(fields: dict[str, Any]) -> list[str]:
+    words: list[str] = []
+    for name, value in fields.items():
+        flag = name.replace("_", "-")
+        values = value if isinstance(value, tuple) else (value,)
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words += [f"--{flag}", *map(str, values)]
+    return words
+
+
+def evaluations(folder: Path) -> list[dict[str, str]]:
+    with (folder / "evaluations.csv").open(newline="") as file:
+        return [
+            {k: v for k, v in row.items() if k != "wall_seconds"} for row in csv.DictReader(file)
+        ]
+
+
+def metrics(folder: Path) -> str:
+    return (folder / "metrics.jsonl").read_text()
+
+
+@pytest.fixture
+def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing may be built, and nothing written, before a slip is reported."""
+
+    def refuse(*args: Any) -> None:
+        raise AssertionError("compute has begun")
+
+    monkeypatch.setattr(loop.compiled, "init", refuse)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_train_writes_a_run_and_shows_it(
+    tiny_run: Path, tiny_fields: dict[str, Any], tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "run"
+    cli.main(["train", "nclql", "--env", "toys:wide", "--out", str(out), *flags(tiny_fields)])
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[-1] == str(out)
+    assert "replay 0.00 GB" in shown and "8/8" in shown
+    assert re.search(r"iterations +return +over 2 seed\(s\)\n +4 .*\n +8 ", shown)
+    files = {"config.json", "metrics.jsonl", "evaluations.csv", "versions.json", "checkpoints"}
+    assert {path.name for path in out.iterdir()} == files | {"curve.png"}
+    assert evaluations(out) == evaluations(tiny_run)  # by command or by function, the same run
+    assert metrics(out) == metrics(tiny_run)
+
+
+def test_training_from_a_config_file_reproduces_the_run(
+    tiny_run: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "again"
+    cli.main(["train", str(tiny_run / "config.json"), "--out", str(out)])
+    assert evaluations(out) == evaluations(tiny_run)
+    assert metrics(out) == metrics(tiny_run)
+    ours, theirs = (RunConfig.read(f / "config.json") for f in (out, tiny_run))
+    assert dataclasses.replace(ours, out=theirs.out) == theirs
+
+
+def test_a_flag_beside_a_config_file_wins(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[RunConfig] = []
+
+    def note(config: RunConfig) -> Path:
+        asked.append(config)
+        return tiny_run
+
+    monkeypatch.setattr(train, "train", note)
+    monkeypatch.setattr(train_verb, "show", lambda folder: None)
+    cli.main(["train", str(tiny_run / "config.json"), "--seed", "9", "--gamma", "0.5"])
+    (config,) = asked
+    assert (config.seed, config.hyperparameters["gamma"]) == (9, 0.5)
+    assert config.hyperparameters["hidden"] == (8, 8) and config.batch_size == 8
+    assert config.out is None  # not the folder of the run it came from
+
+
+def test_switches_come_in_pairs_and_words_stay_as_they_are() -> None:
+    asked = train_verb.read("nclql", ["--env", "x", "--no-clip", "--async-envs", "--out", "true"])
+    assert asked.hyperparameters["clip"] is False and asked.hyperparameters["normalise"] is True
+    assert asked.async_envs is True
+    assert asked.out == "true"  # a folder of that name
+    fails("train", "nclql", "--env", "x", "--clip", "maybe")
+
+
+def test_resume_goes_on_to_a_new_length(tiny_run: Path, tmp_path: Path, capsys: Capture) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    cli.main(["resume", str(folder), "--iterations", "10"])
+    assert capsys.readouterr().out.splitlines()[-1] == str(folder)
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["000000010"]
+    old, new = evaluations(tiny_run), evaluations(folder)
+    assert new[: len(old)] == old
+    assert {row["iterations"] for row in new[len(old) :]} == {"10"}
+    assert RunConfig.read(folder / "config.json").iterations == 10
+
+
+def test_resume_refuses_what_it_cannot_do(tiny_run: Path, tmp_path: Path, capsys: Capture) -> None:
+    fails("resume", str(tiny_run), "--iterations", "5")
+    assert "at iteration 8" in capsys.readouterr().err
+    fails("resume", str(tmp_path))
+    assert "not a run folder" in capsys.readouterr().err
+
+
+def test_evaluate_prints_a_line_per_seed_and_repeats_itself(
+    tiny_run: Path, capsys: Capture
+) -> None:
+    words = ["evaluate", str(tiny_run), "--episodes", "3", "--seed", "1"]
+    cli.main(words)
+    first = capsys.readouterr().out
+    lines = first.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["seed 3", "seed 4"]
+    assert all(line.endswith("length 7") for line in lines)
+    cli.main(words)
+    assert capsys.readouterr().out == first
+    fails("evaluate", str(tiny_run), "--episodes", "0")
+    fails("evaluate", str(tiny_run / "nowhere"))
+
+
+def test_plot_draws_into_the_folder_or_where_told(
+    tiny_run: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    cli.main(["plot", str(folder)])
+    cli.main(["plot", str(folder), str(tiny_run)])
+    cli.main(["plot", str(folder), "--out", "here.png"])
+    printed = capsys.readouterr().out.split()
+    assert printed == [str(folder / "curve.png"), "curves.png", "here.png"]
+    assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in printed)
+    fails("plot")
+    fails("plot", str(tmp_path / "nowhere"))
+
+
+def test_agents_lists_the_register(capsys: Capture) -> None:
+    cli.main(["agents"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(METHODS)
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_params_are_the_papers(capsys: Capture) -> None:
+    cli.main(["params", "--obs-dim", "376", "--act-dim", "17", "--json"])
+    counts = json.loads(capsys.readouterr().out)
+    assert counts.keys() == METHODS.keys()
+    assert counts["lql"] == 465_410
+    assert counts["nclql"] == 475_746
+    cli.main(["params", "--obs-dim", "376", "--act-dim", "17"])
+    table = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    assert table["nclql"] == "475,746"
+    fails("params", "--obs-dim", "0", "--act-dim", "17")
+    fails("params", "--obs-dim", "3")
+
+
+def test_bench_explains_itself(capsys: Capture) -> None:
+    assert "--out" in help_of(capsys, "bench")
+
+
+def test_the_help_of_train_explains_every_field_and_names_the_symbols(capsys: Capture) -> None:
+    text = help_of(capsys, "train", "nclql")
+    for symbol in ("w:", "σ₁:", "σ_L:", "L:", "T:", "ε:", "γ:", "τ:", "κ:"):
+        assert f" {symbol} " in text, symbol
+    hidden = {"agent", "hyperparameters", "spec"}
+    for kind in (RunConfig, METHODS["nclql"].load()):
+        for field in dataclasses.fields(kind):
+            if field.name not in hidden:
+                assert re.search(rf"--{field.name.replace('_', '-')}[ ,]", text), field.name
+    assert "random transitions before the first update" in text
+    assert not re.search("--(agent|hyperparameters|spec|obs-dim)", text)
+
+
+@pytest.mark.parametrize("agent", METHODS)
+def test_every_field_of_an_agent_is_explained(agent: str, capsys: Capture) -> None:
+    text = help_of(capsys, "train", agent)
+    for field in dataclasses.fields(METHODS[agent].load()):
+        if field.name != "spec":
+            flag = field.name.replace("_", "-")
+            said = re.search(rf"--{flag}(, --no-{flag})?( \S*[A-Z{{\[]\S*)* (.*?) \(default", text)
+            assert said and len(said[3].split()) >= 2, field.name
+
+
+@pytest.mark.parametrize("verb", ["resume", "evaluate", "plot", "agents", "params", "bandit"])
+def test_every_verb_has_a_help(verb: str, capsys: Capture) -> None:
+    assert f"usage: langevinrl {verb}" in help_of(capsys, verb)
+
+
+def test_without_a_verb_all_are_listed(capsys: Capture) -> None:
+    fails()
+    shown = capsys.readouterr().out
+    assert all(f"\n  {verb} " in shown for verb in cli.VERBS)
+    places = Path(cli.__file__).parent.glob("*.py")
+    assert {path.stem for path in places} == {*cli.VERBS, "__init__", "forms"}
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--help"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_without_an_agent_all_are_listed(capsys: Capture) -> None:
+    fails("train")
+    shown = capsys.readouterr().out
+    assert all(f"\n{name} " in shown for name in METHODS)
+    fails("train", "--env", "Hopper-v4")
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["train", "--help"])
+    assert caught.value.code == 0
+
+
+def test_the_version(capsys: Capture) -> None:
+    cli.main(["--version"])
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.usefixtures("no_compute")
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        ("trian nclql --env Hopper-v4", "train"),
+        ("train nclqll --env Hopper-v4", "nclql"),
+        ("train nclql --env Hoper-v4", "Hopper-v4"),
+        ("train nclql --env Hoper-v4 --iterations 5", "Hopper-v4"),
+        ("train nclql --env Hopper-v4 --sigma-maxx 3", "--sigma-max"),
+        ("train nclql --env Hopper-v4 --batchsize 3", "--batch-size"),
+        ("train nclql --env Hopper-v4 --activation mush", "mish"),
+        ("train nclql --env CartPole-v1 --iterations 5", "Box"),
+        ("train nclql --env Hopper-v4 --gamma 2", "from 0 to 1"),
+        ("train nclql --env Hopper-v4 --gamma two", "--gamma"),
+        ("train nclql --env Hopper-v4 --warmup 3", "less than one batch"),
+        ("train nclql --env Pendulum-v1", "--iterations"),
+        ("train nclql", "--env"),
+        ("train nowhere.json", "nowhere.json"),
+        ("resume nowhere --iteration 3", "--iterations"),
+        ("evaluate nowhere --episode 3", "--episodes"),
+        ("params --obs-dim 3 --actdim 3", "--act-dim"),
+        ("agents please", "please"),
+    ],
+)
+def test_a_slip_ends_with_code_2_and_the_nearest_name(
+    words: str, nearest: str, capsys: Capture
+) -> None:
+    fails(*words.split())
+    assert nearest in capsys.readouterr().err
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.usefixtures("no_compute")
+def test_slips_in_a_config_file(capsys: Capture) -> None:
+    path = Path("config.json")
+    path.write_text('{"env": "Hopper-v4", "hyperparameters": {"sigma_maxx": 3.0}}')
+    fails("train", "config.json")
+    assert "did you mean sigma_max" in capsys.readouterr().err
+    path.write_text('{"env": "Hopper-v4", "agent": "nclqll"}')
+    fails("train", "config.json")
+    assert "did you mean nclql" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_compute")
+def test_a_run_is_never_overwritten(tiny_run: Path, capsys: Capture) -> None:
+    before = {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")}
+    fails("train", str(tiny_run / "config.json"), "--out", str(tiny_run))
+    said = capsys.readouterr().err
+    assert f"langevinrl resume {tiny_run}" in said and "--out" in said
+    assert {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")} == before
+
+
+def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def stopped(words: list[str]) -> None:
+        raise train.Stopped(7, Path("runs/mine"))
+
+    monkeypatch.setattr(train_verb, "main", stopped)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["train"])
+    assert caught.value.code == 130
+    assert "langevinrl resume runs/mine" in capsys.readouterr().out

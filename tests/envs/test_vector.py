@@ -1,0 +1,233 @@
+"""Where an episode ends, whose seed is whose, and what reaches the task's own action box."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import signal
+import time
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+import numpy as np
+import pytest
+import toys
+from gymnasium.vector import AsyncVectorEnv
+
+from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed, lane_seed, name_of
+from langevinrl.errors import UserError
+from langevinrl.types import Transition
+
+
+def play(envs: VectorEnv, steps: int, seed: int = 0) -> list[Transition]:
+    """`steps` of random actions from a fresh start."""
+    draw = np.random.default_rng(seed)
+    envs.reset()
+    shape = (*envs.shape, envs.spec.act_dim)
+    return [envs.step(draw.uniform(-1, 1, shape).astype(np.float32)) for _ in range(steps)]
+
+
+def refusal(env: str | EnvFactory) -> str:
+    with pytest.raises(UserError) as caught:
+        VectorEnv(env, [0], 1)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("env", "length", "bootstrap"), [("ending", 5, 0.0), ("timed", 7, 1.0)])
+def test_an_ended_episode_keeps_its_last_observation_and_starts_again_at_once(
+    env: str, length: int, bootstrap: float
+) -> None:
+    envs = VectorEnv(getattr(toys, env), [3], 2)
+    envs.reset()
+    starts = envs.obs[0, :, 0].copy()
+    zero = np.zeros((1, 2, 1), np.float32)
+    for step in range(1, length + 1):
+        transition = envs.step(zero)
+        np.testing.assert_array_equal(transition.obs[0, :, 1], step - 1)
+        np.testing.assert_array_equal(transition.next_obs[0, :, 1], step)
+        np.testing.assert_array_equal(transition.next_obs[0, :, 0], starts)
+        last = step == length
+        assert envs.ended.all() == last
+        np.testing.assert_array_equal(transition.bootstrap, bootstrap if last else 1.0)
+    np.testing.assert_array_equal(envs.obs[0, :, 1], 0)  # the reset, seen only from now on
+    assert (envs.obs[0, :, 0] != starts).all()
+    np.testing.assert_array_equal(envs.step(zero).obs[0, :, 1], 0)
+
+
+def test_lanes_end_each_on_its_own() -> None:
+    """Hopper falls at different times: a row that goes on is not touched by one that ends."""
+    transitions = play(VectorEnv("Hopper-v4", [0], 3), 60)
+    ended = np.array([t.bootstrap[0] == 0 for t in transitions])
+    assert ended.any(axis=0).all() and not ended.all(axis=1).any()
+    for before, after in itertools.pairwise(transitions):
+        fallen = before.bootstrap[0] == 0
+        np.testing.assert_array_equal(before.next_obs[0][~fallen], after.obs[0][~fallen])
+        assert (before.next_obs[0][fallen] != after.obs[0][fallen]).any(axis=-1).all()
+
+
+def test_every_array_is_float32_and_has_the_seed_axis_first() -> None:
+    transition = play(VectorEnv("Hopper-v4", [0, 1], 3), 1)[0]
+    shapes = {name: array.shape for name, array in transition._asdict().items()}
+    wide, flat = (2, 3, 11), (2, 3)
+    expected = {"obs": wide, "action": (2, 3, 3), "next_obs": wide}
+    assert shapes == expected | {"reward": flat, "bootstrap": flat}
+    assert {array.dtype for array in transition} == {np.dtype(np.float32)}
+
+
+def test_a_lane_of_a_seed_is_the_same_alone_or_among_other_seeds() -> None:
+    draw = np.random.default_rng(0).uniform(-1, 1, (20, 3, 2, 3)).astype(np.float32)
+    among, alone = VectorEnv("Hopper-v4", [7, 4, 9], 2), VectorEnv("Hopper-v4", [4], 2)
+    np.testing.assert_array_equal(among.reset()[1], alone.reset()[0])
+    for action in draw:
+        many, one = among.step(action), alone.step(action[1:2])
+        for left, right in zip(many, one, strict=True):
+            np.testing.assert_array_equal(left[1], right[0])
+
+
+def test_no_two_lanes_share_a_start() -> None:
+    starts = VectorEnv(toys.timed, list(range(5)), 4).reset()[:, :, 0]
+    assert len(np.unique(starts)) == 20
+    training = {lane_seed(seed, lane) for seed in range(50) for lane in range(50)}
+    assert len(training) == 2500
+    # `evaluate --seed 0` must not begin where training's own environments began.
+    evaluation = {episode_seed(seed, episode) for seed in range(50) for episode in range(50)}
+    assert len(evaluation) == 2500 and not training & evaluation
+
+
+@pytest.mark.parametrize(
+    ("env", "half"), [("Pendulum-v1", 2.0), ("Humanoid-v4", 0.4), ("Hopper-v4", 1.0)]
+)
+def test_actions_are_stretched_to_the_tasks_box(
+    env: str, half: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envs = VectorEnv(env, [0], 3)
+    sent: list[np.ndarray] = []
+    step = envs.vector.step
+
+    def record(actions: Any) -> Any:
+        sent.append(actions)
+        return step(actions)
+
+    monkeypatch.setattr(envs.vector, "step", record)
+    envs.reset()
+    asked = np.array([-1.0, 0.5, 1.0], np.float32)
+    stored = envs.step(np.tile(asked[None, :, None], (1, 1, envs.spec.act_dim)))
+    wanted = np.tile(half * asked[:, None], (1, envs.spec.act_dim))
+    np.testing.assert_allclose(sent[0], wanted, rtol=1e-6)
+    assert sent[0].dtype == np.float32
+    np.testing.assert_array_equal(stored.action[0, :, 0], asked)  # replay keeps what was asked
+
+
+def test_a_lopsided_box_and_a_wider_agent_box() -> None:
+    box = gym.spaces.Box(np.array([0.0, -1.0], np.float32), np.array([4.0, 3.0], np.float32))
+    envs = VectorEnv(lambda: toys.Echo(box), [0], 1, act_bound=2.0)
+    assert envs.spec.act_bound == 2.0
+    envs.reset()
+    for asked, received in [(-2.0, [0, -1]), (0.0, [2, 1]), (2.0, [4, 3]), (1.0, [3, 2])]:
+        transition = envs.step(np.full((1, 1, 2), asked, np.float32))
+        np.testing.assert_allclose(transition.next_obs[0, 0], received)
+
+
+def test_actions_beyond_the_box_are_passed_on_unclipped() -> None:
+    envs = VectorEnv(lambda: toys.Echo(gym.spaces.Box(-2, 2, (1,), np.float32)), [0], 1)
+    envs.reset()
+    assert envs.step(np.full((1, 1, 1), 1.5, np.float32)).next_obs.item() == 3.0
+
+
+def test_observations_of_any_shape_are_flattened() -> None:
+    box = gym.spaces.Box(-1, 1, (1,), np.float32)
+    table = gym.spaces.Dict(
+        {"a": gym.spaces.Box(-1, 1, (2, 2), np.float64), "b": gym.spaces.Discrete(3)}
+    )
+    assert VectorEnv(lambda: toys.Echo(box, table), [0], 1).spec.obs_dim == 7
+    picture = gym.spaces.Box(0, 255, (4, 5), np.uint8)
+    envs = VectorEnv(lambda: toys.Echo(box, picture), [0], 2)
+    assert envs.spec.obs_dim == 20
+    assert envs.reset().shape == (1, 2, 20)
+    assert envs.obs.dtype == np.float32
+
+
+def test_in_processes_of_their_own_the_numbers_are_the_same() -> None:
+    together = VectorEnv("toys:ending", [5], 2)
+    apart = VectorEnv("toys:ending", [5], 2, asynchronous=True)
+    try:
+        for left, right in zip(play(together, 7), play(apart, 7), strict=True):
+            for ours, theirs in zip(left, right, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+        assert together.metadata() == apart.metadata()
+        assert isinstance(apart.vector, AsyncVectorEnv)
+        for process in apart.vector.processes:  # Ctrl-C in a terminal reaches them too
+            os.kill(process.pid or 0, signal.SIGINT)
+        time.sleep(0.2)
+        apart.step(np.zeros((1, 2, 1), np.float32))
+    finally:
+        apart.close()
+
+
+def test_an_environment_by_id_by_module_by_function_and_by_factory() -> None:
+    for env in ("Pendulum-v1", "gymnasium:Pendulum-v1"):
+        assert VectorEnv(env, [0], 1).spec.obs_dim == 3
+    starts = [
+        VectorEnv(env, [0], 1).reset()
+        for env in ("toys:toys/Timed-v0", "toys:timed", toys.timed, functools.partial(toys.timed))
+    ]
+    for start in starts[1:]:
+        np.testing.assert_array_equal(start, starts[0])
+
+
+def test_a_factory_has_a_name() -> None:
+    assert name_of("Hopper-v4") == "Hopper-v4"
+    assert name_of(toys.timed) == "toys:timed"
+    assert name_of(functools.partial(toys.timed)) == "functools:partial"
+
+
+def test_an_unknown_id_names_its_neighbours() -> None:
+    message = refusal("Hoper-v4")
+    assert "'Hoper-v4'" in message and "Hopper-v4" in message
+    assert "HalfCheetah-v4" in refusal("HalfCheeta-v4")
+    assert "module:function" in refusal("qqqqqqqq")
+    assert "nowhere" in refusal("nowhere:make")
+    assert "toys:pear" in refusal("toys:pear")
+    assert "toys:np.pi" in refusal("toys:np.pi")
+    assert "'math:pi'" in refusal("math:pi")
+
+
+def test_action_spaces_that_will_not_do() -> None:
+    assert "Discrete(2)" in refusal("CartPole-v1")
+    unbounded = gym.spaces.Box(-np.inf, 1, (2,), np.float32)
+    assert "finite bounds" in refusal(lambda: toys.Echo(unbounded))
+    assert "one axis" in refusal(lambda: toys.Echo(gym.spaces.Box(-1, 1, (2, 2), np.float32)))
+
+
+def test_a_function_that_makes_something_else() -> None:
+    assert "made 3; expected a Gymnasium environment" in refusal("toys:not_an_environment")
+
+
+def test_pusher_v4_says_which_mujoco_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mujoco, "__version__", "3.2.0")
+    for env in ("Pusher-v4", "gymnasium:Pusher-v4"):
+        message = refusal(env)
+        assert "mujoco below 3" in message
+        assert "langevinrl[paper]" in message and "Pusher-v5" in message
+
+
+def test_what_to_install_is_said_only_where_it_helps() -> None:
+    def raising(error: Exception) -> EnvFactory:
+        def make() -> gym.Env[Any, Any]:
+            raise error
+
+        return make
+
+    missing = gym.error.DependencyNotInstalled("MuJoCo is not installed")
+    assert "langevinrl[mujoco]" in refusal(raising(missing))
+    assert "langevinrl[mujoco]" in refusal(raising(ModuleNotFoundError("No module 'imageio'")))
+    assert "pip" not in refusal(raising(gym.error.DependencyNotInstalled("Box2D is missing")))
+    assert "gymnasium-robotics" in refusal("Hopper-v3")
+    assert "pip" not in refusal("Hopper-v3")
+
+
+def test_the_v4_tasks_are_built_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    VectorEnv("Reacher-v4", [0], 1).close()
+    assert not recwarn.list

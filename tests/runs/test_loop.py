@@ -1,0 +1,303 @@
+"""The loop: seeds, resuming to the byte, stopping, several updates a step."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import numpy as np
+import probes
+import pytest
+
+from langevinrl.runs import callbacks, checkpoint, train
+from langevinrl.runs.config import RunConfig
+from langevinrl.envs.vector import VectorEnv
+from langevinrl.errors import UserError
+from langevinrl.model import Model
+from langevinrl.runs.folder import METADATA, RunFolder
+from langevinrl.runs.loop import Run, StepInfo
+
+SMALL = {"hidden": (8, 8), "num_levels": 3, "embedding_size": 4}
+PLAIN: dict[str, Any] = {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}}
+
+
+def config(env: str, out: Path | None = None, **changes: Any) -> RunConfig:
+    fields: dict[str, Any] = {
+        "iterations": 40, "warmup": 100, "batch_size": 16, "num_envs": 3, "capacity": 250,
+        "eval_every": 10, "eval_episodes": 2, "checkpoint_every": 20, "log_every": 10,
+        "hyperparameters": SMALL,
+    }  # fmt: skip
+    return RunConfig(env, out=str(out), **(fields | changes))
+
+
+def read_logs(folder: Path) -> tuple[list[dict[str, str]], str]:
+    """Both logs without the clock."""
+    with (folder / "evaluations.csv").open() as file:
+        rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
+    return rows, (folder / "metrics.jsonl").read_text()
+
+
+def assert_same_end(one: Path, other: Path) -> None:
+    """Byte-equal arrays, equal facts but for the clock, equal logs."""
+    paths = [next((folder / "checkpoints").iterdir()) for folder in (one, other)]
+    for group in ("state", "replay", "envs"):
+        a, b = ((path / f"{group}.safetensors").read_bytes() for path in paths)
+        assert a == b, group
+    facts = [json.loads((path / METADATA).read_text()) for path in paths]
+    for table in facts:
+        del table["wall_seconds"], table["logs"]
+    assert facts[0] == facts[1]
+    assert read_logs(one) == read_logs(other)
+
+
+@pytest.mark.parametrize("env", ["Hopper-v4", "Reacher-v4"])
+def test_a_stopped_and_resumed_run_equals_an_unbroken_one_to_the_byte(
+    env: str, tmp_path: Path
+) -> None:
+    whole = train.train(config(env, tmp_path / "whole", seeds=2), quiet=True)
+    part = train.train(config(env, tmp_path / "part", seeds=2, iterations=20), quiet=True)
+    train.resume(part, 40, quiet=True)
+    assert_same_end(whole, part)
+
+
+def test_a_signal_stops_between_iterations_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train.train(config("Pendulum-v1", tmp_path / "whole", eval_every=40), quiet=True)
+    cut = tmp_path / "cut"
+    advance_once = Run.advance
+
+    def interrupted(job: Run) -> StepInfo:
+        if job.iteration == 12:
+            os.kill(os.getpid(), signal.SIGTERM)  # as a cluster does when time is up
+        return advance_once(job)
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    with pytest.raises(train.Stopped, match=f"at iteration 13.*langevinrl resume {cut}"):
+        train.train(config("Pendulum-v1", cut, eval_every=40), quiet=True)
+    monkeypatch.undo()
+    assert checkpoint.load(RunFolder(cut)).metadata["iteration"] == 13
+    train.resume(cut, quiet=True)
+    assert_same_end(whole, cut)
+
+
+def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = {"eval_every": 6, "iterations": 6}
+    whole = train.train(config("Pendulum-v1", tmp_path / "whole", **plan), quiet=True)
+    stopped, killed = tmp_path / "stopped", tmp_path / "killed"
+    advance_once = Run.advance
+
+    def ended(by: Exception | None) -> Any:
+        def advance(job: Run) -> StepInfo:
+            if job.vector_steps == 20:
+                if by:
+                    raise by
+                os.kill(os.getpid(), signal.SIGINT)
+            return advance_once(job)
+
+        return advance
+
+    monkeypatch.setattr(Run, "advance", ended(None))
+    with pytest.raises(train.Stopped):
+        train.train(config("Pendulum-v1", stopped, **plan), quiet=True)
+    monkeypatch.setattr(Run, "advance", ended(MemoryError()))
+    with pytest.raises(MemoryError):
+        train.train(config("Pendulum-v1", killed, **plan), quiet=True)
+    monkeypatch.undo()
+    for folder in (stopped, killed):
+        train.resume(folder, quiet=True)
+        assert_same_end(whole, folder)
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    signals, run = callbacks.StopOnSignal(), cast(Run, None)
+    signals.on_start(run)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert signals.received == [signal.SIGINT]
+        os.kill(os.getpid(), signal.SIGINT)
+    signals.on_end(run)
+    assert not isinstance(caught.value, train.Stopped)
+    with pytest.raises(KeyboardInterrupt):  # Python's own handler is back
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:
+    """Logs written past the last checkpoint are cut back, then written again alike."""
+    whole = train.train(config("Hopper-v4", tmp_path / "whole"), quiet=True)
+    killed = train.train(config("Hopper-v4", tmp_path / "killed", iterations=20), quiet=True)
+    with (killed / "metrics.jsonl").open("a") as file:
+        file.write('{"iterations": 30, "seed')
+    with (killed / "evaluations.csv").open("a") as file:
+        file.write("nclql,Hopper-v4,0,30,90,0,12.")
+    train.resume(killed, 40, quiet=True)
+    assert_same_end(whole, killed)
+
+
+def advance(seed: int, seeds: int, iterations: int) -> Run:
+    # LQL: half of NC-LQL's losses to compile, and the same loop.
+    plan = config("Hopper-v4", seed=seed, seeds=seeds, **PLAIN).resolved()
+    with Run(plan) as run:
+        run.until(iterations)
+    return run
+
+
+def test_a_seed_alone_equals_the_same_seed_among_others() -> None:
+    alone, among = advance(2, 1, 6), advance(0, 3, 6)
+    for name, ring in alone.replay.rings.items():
+        np.testing.assert_allclose(ring[0], among.replay.rings[name][2], atol=1e-5, err_msg=name)
+    mine = jax.tree.map(lambda leaf: leaf[2], among.state)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a[0], b, rtol=1e-4, atol=1e-6),
+                 alone.state, mine)  # fmt: skip
+    others = jax.tree.map(lambda leaf: leaf[1], among.state)
+    weights = [jax.tree.leaves(state.critic.params)[0] for state in (mine, others)]
+    assert not np.allclose(*weights)
+
+
+def test_mapped_seeds_equal_seeds_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an accelerator does (vmap) against what a CPU does (a loop)."""
+    looped = advance(0, 2, 4)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    mapped = advance(0, 2, 4)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5),
+                 looped.state, mapped.state)  # fmt: skip
+
+
+def test_several_updates_a_step_and_uniform_behaviour() -> None:
+    plan = config("probe", updates_per_iteration=3, random_actions=True).resolved()
+    rows: list[dict[str, Any]] = []
+
+    class Watch(callbacks.Callback):
+        def on_step(self, run: Run, info: StepInfo) -> None:
+            rows[:] = callbacks.metric_rows(run, info)
+
+    with Run(plan, env=probes.ActionReward, callbacks=[Watch()]) as job:
+        job.until(4)
+    assert int(job.state.critic.opt_state[0].count[0]) == 2 * 3 * 4
+    assert rows[0]["updates"] == 12
+    actions = job.replay.rings["action"][0, : job.replay.size, 0]
+    assert abs(float(actions.mean())) < 0.15
+    assert float(actions.std()) == pytest.approx(1 / np.sqrt(3), abs=0.07)
+
+
+def test_warm_up_is_random_is_not_counted_and_learns_nothing() -> None:
+    with Run(config("Hopper-v4").resolved()) as job:
+        before = jax.tree.map(np.array, job.state)
+        for _ in range(34):  # 100 transitions of 3 environments
+            info = job.advance()
+            assert info.warming_up and info.iteration == 0 and not info.metrics
+        jax.tree.map(np.testing.assert_array_equal, before, job.state)
+        info = job.advance()
+    assert not info.warming_up and info.iteration == 1
+    assert job.replay.size == 35 * 3
+
+
+def test_environments_that_cannot_be_saved_restart_and_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = train.train(config("probe", tmp_path / "run", iterations=20),
+                       env=probes.ActionReward, quiet=True)  # fmt: skip
+    train.resume(folder, 40, env=probes.ActionReward)
+    assert "episodes restart" in capsys.readouterr().out
+    assert read_logs(folder)[0][-1]["iterations"] == "40"
+
+
+@pytest.mark.parametrize("log_every", [1, 40])
+def test_a_number_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(
+    log_every: int, tmp_path: Path
+) -> None:
+    class Broken(probes.Probe):
+        steps = 0
+
+        def step(self, action: Any) -> Any:
+            Broken.steps += 1
+            reward = np.inf if Broken.steps > 3 * (34 + 25) else 1.0
+            return self.seen(), reward, True, False, {}
+
+    plan = config("probe", tmp_path / "run", eval_every=40, batch_size=64, log_every=log_every)
+    with pytest.raises(UserError, match="became"):
+        train.train(plan, env=Broken, quiet=True)
+    assert checkpoint.load(RunFolder(tmp_path / "run")).metadata["iteration"] == 20
+
+
+def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
+    plan = config("Hopper-v4", tmp_path)
+    plan.resolved().write(tmp_path / "config.json")
+    (tmp_path / "metrics.jsonl").write_text("precious")
+    with pytest.raises(UserError, match="resume"):
+        train.train(plan, quiet=True)
+    assert (tmp_path / "metrics.jsonl").read_text() == "precious"
+
+
+def test_a_run_killed_in_its_one_save_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is shorter than `checkpoint_every`: its last evaluation is logged, nothing is saved."""
+    plan = {"checkpoint_every": 100, "iterations": 6, "eval_every": 3, **PLAIN}
+    whole = train.train(config("Pendulum-v1", tmp_path / "whole", **plan), quiet=True)
+    killed = tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_file", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train.train(config("Pendulum-v1", killed, **plan), quiet=True)
+    assert RunFolder(killed).last_evaluation() == 6
+    train.resume(killed, quiet=True)
+    assert_same_end(whole, killed)
+    shutil.rmtree(killed / "checkpoints")  # but one whose checkpoints were taken away does not
+    with pytest.raises(UserError, match="are gone"):
+        train.resume(killed, quiet=True)
+
+
+def test_a_new_run_leaves_alone_what_is_not_its_own(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "best").mkdir(parents=True)
+    (tmp_path / "metrics.jsonl").write_text("precious")
+    with pytest.raises(UserError, match=r"has metrics\.jsonl, checkpoints but no config\.json"):
+        train.train(config("Hopper-v4", tmp_path), quiet=True)
+    assert (tmp_path / "metrics.jsonl").read_text() == "precious"
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoints", "metrics.jsonl"}
+
+
+@pytest.mark.parametrize(("evaluated", "begins_again"), [(10, True), (30, False), (40, False)])
+def test_a_run_without_its_checkpoints_is_not_begun_again_over_its_logs(
+    evaluated: int, begins_again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = config("Hopper-v4", tmp_path, checkpoint_every=20 if evaluated < 40 else 100)
+    plan.resolved().write(tmp_path / "config.json")
+    logged = f"iterations,return\n{evaluated},1.5\n4"  # the last line is torn
+    (tmp_path / "evaluations.csv").write_text(logged)
+    monkeypatch.setattr(train, "Run", lambda *_, **__: 1 / 0)  # compute begins
+    with pytest.raises(ZeroDivisionError if begins_again else UserError, match=r"zero|are gone"):
+        train.resume(tmp_path)
+    assert (tmp_path / "evaluations.csv").read_text() == logged
+
+
+def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
+    tiny_run: Path, tmp_path: Path
+) -> None:
+    Model.load(tiny_run).save(tmp_path / "model")
+    with pytest.raises(UserError, match=r"lacks replay, envs.*not go on learning"):
+        train.resume(tmp_path / "model")
+
+
+def test_an_evaluator_that_cannot_be_built_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    monkeypatch.setattr(VectorEnv, "close", lambda envs: closed.append(envs))
+    monkeypatch.setattr(callbacks, "Evaluator", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train.train(config("Pendulum-v1", tmp_path / "run"), quiet=True)
+    assert len(closed) == 1
+
+
+def test_resuming_what_is_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"config\.json"):
+        train.resume(tmp_path)

@@ -1,0 +1,40 @@
+"""A small study in full, and the quick one over every method."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from langevinrl.studies.bandit.settings import COMMON, TRAININGS, BanditConfig
+from langevinrl.studies.bandit.study import study
+
+
+def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMMON, "hidden", (16, 16))
+    few = dataclasses.replace(TRAININGS["nclql"], updates=200, batch_size=64)
+    monkeypatch.setitem(TRAININGS, "nclql", few)
+    asked = BanditConfig(
+        out=tmp_path, methods=("nclql",), samples=300, sweep=(10.0,), workers=1, quick=True
+    )
+    assert study(asked) == tmp_path
+    with (tmp_path / "table.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["method"] == "NC-LQL" and row["paper_sum"] == "0.993"
+    with (tmp_path / "smoothing.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 10
+    assert (tmp_path / "page.html").exists() and (tmp_path / "figures" / "steps.svg").exists()
+    assert json.loads((tmp_path / "settings.json").read_text())["runs"]["nclql"]["seeds"] == 1
+    assert "jax" in json.loads((tmp_path / "versions.json").read_text())
+    assert str(tmp_path) not in (tmp_path / "settings.json").read_text()
+
+
+@pytest.mark.slow
+def test_the_quick_study_covers_every_method(tmp_path: Path) -> None:
+    study(BanditConfig(out=tmp_path, quick=True))
+    with (tmp_path / "table.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(TRAININGS)
+    assert all(path.stat().st_size < 1_000_000 for path in tmp_path.rglob("*.*"))

@@ -1,0 +1,50 @@
+"""The sweep over w, on critics that are known: their chains must follow the law they should."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import pytest
+
+from langevinrl.agents.lql import LQL, State
+from langevinrl.envs.bandit import reward
+from langevinrl.learner import Learner
+from langevinrl.studies.bandit.settings import BanditConfig
+from langevinrl.studies.bandit.sweep import sweep_direction, sweep_gradient
+from langevinrl.types import Array, PyTree, Spec
+
+
+class ExactCritic(NamedTuple):
+    """Twins that both know the reward."""
+
+    num_members: int = 2
+
+    def apply(self, params: PyTree, obs: Array, action: Array, level: Any = None) -> Array:
+        del params, obs, level
+        return jnp.stack([reward(action), reward(action)])
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> tuple[LQL, PyTree]:
+    monkeypatch.setattr(LQL, "critic", ExactCritic())
+    agent = LQL(Spec(1, 2, 2.0), num_steps=10, step_size=5e-4, start="normal")
+    learner = Learner(jnp.zeros(1), jnp.zeros(1), (), jnp.zeros(1))
+    return agent, State(learner)
+
+
+def test_by_full_gradients_samples_follow_the_law_of_their_w(known: tuple[LQL, PyTree]) -> None:
+    config = BanditConfig(methods=("lql",), seeds=1, samples=2_000, sweep=(5.0,)).resolved()
+    (row,) = sweep_gradient(*known, config, "lql")
+    # Exact draws have 0.10 with so few; the law of 2 w would be 0.45 away.
+    assert row["total_variation"] < 0.2
+    assert 3.5 < row["nearest_w"] < 7
+
+
+def test_by_unit_scores_w_is_a_length_and_not_a_temperature(known: tuple[LQL, PyTree]) -> None:
+    config = BanditConfig(methods=("lql",), seeds=1, samples=500, sweep=(1.0, 300.0)).resolved()
+    rows, arrays = sweep_direction(*known, config, "lql")
+    assert [row["w"] for row in rows] == [1.0, 300.0]
+    assert rows[0]["reward_mean"] < rows[1]["reward_mean"]
+    assert rows[1]["total_variation"] > 0.5
+    assert arrays["swept"].shape == (2, 500, 2) and arrays["walks"].shape == (2, 11, 300, 2)
