@@ -13,7 +13,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from langevinrl.analysis.figures import Curve, last_evaluation, pyplot, read_curves, write_csv
+from reference_policies import reference
+
+from langevinrl.analysis.curves import Curve, read_curves
+from langevinrl.analysis.figures import pyplot
+from langevinrl.analysis.tables import write_csv
+from langevinrl.runs.folder import RunFolder
 
 HERE = Path("results/lql_start")
 TASKS = ("InvertedDoublePendulum-v4", "Reacher-v4", "HalfCheetah-v4")
@@ -26,29 +31,29 @@ def folder_of(start: str, task: str, seed: int) -> Path:
     return HERE / f"{start}-{task}-{seed}"
 
 
-def train(seeds: list[int]) -> None:
+def make(seeds: list[int]) -> None:
     from langevinrl.runs.config import RunConfig
-    from langevinrl.runs.train import resume, run
+    from langevinrl.runs.train import resume, train
 
     jobs = [(task, start, seed) for task in TASKS for start in STARTS for seed in seeds]
     for task, start, seed in jobs:
         folder = folder_of(start, task, seed)
-        if last_evaluation(folder) >= ITERATIONS:
+        if RunFolder(folder).last_evaluation() >= ITERATIONS:
             continue
-        if (folder / "config.json").exists():
+        if RunFolder(folder).config.exists():
             resume(folder)
             continue
         config = RunConfig(
             task, agent="lql", hyperparameters={"start": start}, iterations=ITERATIONS, seed=seed,
             out=str(folder), eval_every=500, eval_episodes=5, checkpoint_every=2_000,
         )  # fmt: skip
-        run(config)
+        train(config)
 
 
 def curves(start: str, task: str) -> list[Curve]:
     """The seeds there are, as one curve."""
     folders = [folder_of(start, task, seed) for seed in SEEDS]
-    return read_curves([f for f in folders if last_evaluation(f) >= ITERATIONS])
+    return read_curves([f for f in folders if RunFolder(f).last_evaluation() >= ITERATIONS])
 
 
 def draw() -> None:
@@ -67,6 +72,9 @@ def draw() -> None:
                     {"task": task, "start": start, "seeds": len(last), "return": last.mean()}
                     | {"worst seed": last.min(), "best evaluation": mean.max()}
                 )
+        for policy, line in (("random", ":"), ("zero", "-.")):
+            axis.axhline(reference(task, policy), color="0.5", linestyle=line, linewidth=1,
+                         label=f"{policy} actions")  # fmt: skip
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations", xlim=(0, ITERATIONS))
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
@@ -81,6 +89,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["draw"]:
         draw()
     elif sys.argv[1:2] == ["train"]:
-        train([int(word) for word in sys.argv[2:]] or list(SEEDS))
+        make([int(word) for word in sys.argv[2:]] or list(SEEDS))
     else:
         sys.exit(__doc__)

@@ -9,7 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from langevinrl.analysis.figures import NAMES, draw_curve, pyplot, read_curves
+from reference_policies import reference
+
+from langevinrl.analysis.curves import read_curves
+from langevinrl.analysis.figures import draw_curve, pyplot
+from langevinrl.analysis.tables import read_csv
+from langevinrl.registry import label_of
 
 HERE = Path("results/mujoco")
 
@@ -22,32 +27,15 @@ RUNS = [
     ("nclql", "Reacher-v4", 10_000, 1),
 ]
 
-# The authors' released NC-LQL at its defaults, one seed: mean return of ten episodes.
-RELEASED = {
-    "InvertedDoublePendulum-v4": {
-        1_000: 113, 2_000: 194, 4_000: 401, 6_000: 446, 8_000: 671, 9_000: 1538, 10_000: 1546,
-    },
-    "HalfCheetah-v4": {
-        1_500: -512, 3_000: -445, 6_000: -377, 9_000: -187, 10_500: 158, 12_000: 792,
-        13_500: 980, 15_000: 787,
-    },
-}  # fmt: skip
-
-# Uniform random actions, twenty episodes, environments seeded 0 to 19: mean return.
-RANDOM = {
-    "InvertedDoublePendulum-v4": 62.4,
-    "HalfCheetah-v4": -273.7,
-    "Hopper-v4": 25.8,
-    "Reacher-v4": -44.0,
-}
+RELEASED = Path("results/released/evaluations.csv")  # the authors' code, one seed
 
 
-def train() -> None:
+def make() -> None:
     from langevinrl.runs.config import RunConfig
-    from langevinrl.runs.train import run
+    from langevinrl.runs.train import train
 
     for agent, env, iterations, seeds in RUNS:
-        run(
+        train(
             RunConfig(
                 env,
                 agent=agent,
@@ -67,15 +55,16 @@ def draw() -> None:
     for axis, task in zip(axes.flat, tasks, strict=True):
         for curve in read_curves(sorted(HERE.glob(f"*-{task}*"), reverse=True)):
             seeds = len(curve.returns)
-            label = f"{NAMES[curve.agent]}, {seeds} seed{'s' * (seeds > 1)}"
+            label = f"{label_of(curve.agent)}, {seeds} seed{'s' * (seeds > 1)}"
             draw_curve(axis, curve, label=label)
-        if task in RELEASED:
-            points = RELEASED[task]
-            axis.plot(list(points), list(points.values()), "k--o", markersize=3.5, linewidth=1,
+        released = [row for row in read_csv(RELEASED) if row["env"] == task]
+        if released:
+            steps, returns = ([float(r[c]) for r in released] for c in ("iterations", "return"))
+            axis.plot(steps, returns, "k--o", markersize=3.5, linewidth=1,
                       label="released NC-LQL code, 1 seed")  # fmt: skip
-        axis.axhline(
-            RANDOM[task], color="0.5", linestyle=":", linewidth=1.2, label="random actions"
-        )
+        for policy, line in (("random", ":"), ("zero", "-.")):
+            axis.axhline(reference(task, policy), color="0.5", linestyle=line, linewidth=1.2,
+                         label=f"{policy} actions")  # fmt: skip
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations", ylabel="return", xlim=(0, None))
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
@@ -85,4 +74,4 @@ def draw() -> None:
 
 
 if __name__ == "__main__":
-    {"train": train, "draw": draw}[sys.argv[1]]()
+    {"train": make, "draw": draw}[sys.argv[1]]()

@@ -23,7 +23,7 @@ RATE, HIDDEN, BATCH, GAMMA, TAU = 1e-3, (256, 256), 256, 0.99, 0.005
 
 def ours() -> None:
     from langevinrl.runs.config import RunConfig
-    from langevinrl.runs.train import run
+    from langevinrl.runs.train import train
 
     # The settings Stable-Baselines3 has by default, except the rate.
     fields = {
@@ -31,7 +31,7 @@ def ours() -> None:
         "reward_scale": 1.0, "initial_alpha": 1.0, "critic_learning_rate": RATE,
         "actor_learning_rate": RATE, "temperature_learning_rate": RATE,
     }  # fmt: skip
-    run(
+    train(
         RunConfig(
             TASK, agent="sac", hyperparameters=fields, iterations=ITERATIONS, seeds=SEEDS,
             out=str(HERE / "langevinrl"), num_envs=1, warmup=WARMUP, batch_size=BATCH,
@@ -88,10 +88,10 @@ def error_over_starts(folder: Path) -> float:
     """Standard error of the last five evaluations' mean: by their starts, which the seeds share."""
     import numpy as np
 
-    from langevinrl.analysis.figures import read_evaluations
+    from langevinrl.runs.folder import RunFolder
 
     starts: dict[tuple[str, str], list[float]] = {}
-    for row in read_evaluations(folder):
+    for row in RunFolder(folder).read_evaluations():
         if int(row["iterations"]) > ITERATIONS - 5 * EVERY:
             starts.setdefault((row["iterations"], row["episode"]), []).append(float(row["return"]))
     means = [np.mean(returns) for returns in starts.values()]
@@ -99,7 +99,9 @@ def error_over_starts(folder: Path) -> float:
 
 
 def draw() -> None:
-    from langevinrl.analysis.figures import draw_curve, pyplot, read_curves, write_csv
+    from langevinrl.analysis.curves import read_curves
+    from langevinrl.analysis.figures import draw_curve, pyplot
+    from langevinrl.analysis.tables import write_csv
 
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(6.2, 3.6), layout="constrained")

@@ -15,15 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langevinrl.analysis.figures import (
-    NAMES,
-    Curve,
-    draw_curve,
-    last_evaluation,
-    pyplot,
-    read_curves,
-    write_csv,
-)
+from reference_policies import reference
+
+from langevinrl.analysis.curves import Curve, read_curves
+from langevinrl.analysis.figures import draw_curve, pyplot
+from langevinrl.analysis.tables import write_csv
+from langevinrl.registry import label_of
+from langevinrl.runs.folder import RunFolder
 
 HERE = Path("results/ten")
 TASKS = {"Pendulum-v1": 6_000, "InvertedDoublePendulum-v4": 8_000}  # iterations
@@ -69,23 +67,20 @@ JOBS += [(agent, "Pendulum-v1", 32) for agent in CHOOSING]
 # On the longer task 32 chains a step are out of reach of a short check; 8 are not.
 JOBS += [(agent, "InvertedDoublePendulum-v4", 8) for agent in CHOOSING if FEW[agent] == 1]
 
-# Uniform random actions, a hundred episodes, environments seeded 0 to 99: mean return.
-RANDOM = {"Pendulum-v1": -1197.2, "InvertedDoublePendulum-v4": 60.1}
-
 
 def folder_of(agent: str, task: str, draws: int) -> Path:
     return HERE / f"{agent}-{task}-{draws}"
 
 
-def train(agents: list[str]) -> None:
+def make(agents: list[str]) -> None:
     from langevinrl.runs.config import RunConfig
-    from langevinrl.runs.train import resume, run
+    from langevinrl.runs.train import resume, train
 
     for agent, task, draws in JOBS:
         folder = folder_of(agent, task, draws)
-        if (agents and agent not in agents) or last_evaluation(folder) >= TASKS[task]:
+        if (agents and agent not in agents) or RunFolder(folder).last_evaluation() >= TASKS[task]:
             continue
-        if (folder / "config.json").exists():
+        if RunFolder(folder).config.exists():
             resume(folder)
             continue
         fields = {"hidden": (64, 64), "best_of": draws} | FIELDS[agent]
@@ -94,7 +89,7 @@ def train(agents: list[str]) -> None:
             task, agent=agent, hyperparameters=fields, iterations=TASKS[task],
             out=str(folder), **RUN,
         )  # fmt: skip
-        run(config)
+        train(config)
 
 
 def curves() -> list[tuple[str, str, int, Curve]]:
@@ -102,7 +97,7 @@ def curves() -> list[tuple[str, str, int, Curve]]:
     return [
         (agent, task, draws, curve)
         for agent, task, draws in JOBS
-        if (folder_of(agent, task, draws) / "evaluations.csv").exists()
+        if RunFolder(folder_of(agent, task, draws)).evaluations.exists()
         for curve in read_curves([folder_of(agent, task, draws)])
     ]
 
@@ -118,8 +113,9 @@ def draw() -> None:
         for a, agent in enumerate(FIELDS)
     }
     for (task, agent), axis in places.items():
-        axis.axhline(RANDOM[task], color="0.5", linestyle=":", linewidth=1.2)
-        axis.set_title(f"{NAMES[agent]}, {task.split('-')[0]}", fontsize=9)
+        for policy, line in (("random", ":"), ("zero", "-.")):
+            axis.axhline(reference(task, policy), color="0.5", linestyle=line, linewidth=1.2)
+        axis.set_title(f"{label_of(agent)}, {task.split('-')[0]}", fontsize=9)
         if task == "Pendulum-v1":
             axis.set_ylim(-1700, 0)
         else:  # from falling over at once to balancing for a thousand steps
@@ -135,7 +131,8 @@ def draw() -> None:
         axis.legend(frameon=False, fontsize=8, loc=place)
     figure.supxlabel("iterations (five environment steps and one update each)", fontsize=10)
     figure.supylabel(
-        "return: mean of three seeds, each seed thin; dotted: random actions", fontsize=10
+        "return: mean of three seeds, each seed thin; dotted: random actions, dash-dotted: zero",
+        fontsize=10,
     )
     figure.savefig(HERE / "curves.png", dpi=130)
     plt.close(figure)
@@ -147,13 +144,14 @@ def write_table(found: list[tuple[str, str, int, Curve]]) -> None:
     for agent, task, draws, curve in found:
         last = curve.returns[:, -3:].mean(axis=1)
         row = {
-            "task": task, "method": NAMES[agent], "draws": draws, "seeds": len(last),
+            "task": task, "method": label_of(agent), "draws": draws, "seeds": len(last),
             "iterations": curve.iterations[-1], "return": f"{last.mean():.1f}",
             "spread": f"{last.std(ddof=1):.1f}", "worst seed": f"{last.min():.1f}",
-            "best evaluation": f"{curve.returns.mean(axis=0).max():.1f}", "random": RANDOM[task],
+            "best evaluation": f"{curve.returns.mean(axis=0).max():.1f}",
+            "random": reference(task, "random"), "zero": reference(task, "zero"),
         }  # fmt: skip
         rows.append(row)
-        print(f"{task:26} {NAMES[agent]:7} {draws:3}  {row['return']:>8} ± {row['spread']}")
+        print(f"{task:26} {label_of(agent):7} {draws:3}  {row['return']:>8} ± {row['spread']}")
     write_csv(HERE / "table.csv", rows)
 
 
@@ -161,6 +159,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["draw"]:
         draw()
     elif sys.argv[1:2] == ["train"]:
-        train(sys.argv[2:])
+        make(sys.argv[2:])
     else:
         sys.exit(__doc__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import tyro
 
@@ -12,7 +12,9 @@ from langevinrl.errors import UserError
 Form = TypeVar("Form")
 
 
-def parse(form: type[Form], words: list[str], program: str, default: Form | None = None) -> Form:
+def parse(
+    form: type[Form], words: list[str], program: str, default: Any = tyro.MISSING_NONPROP
+) -> Form:
     """The form filled in from words; --help and slips end the program, with 0 and 2."""
     flat = (tyro.conf.OmitArgPrefixes,)  # --seed, not --run.seed
     return tyro.cli(form, args=words, prog=f"langevinrl {program}", default=default, config=flat)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import tyro
 
@@ -47,6 +48,7 @@ def read(what: str, words: list[str]) -> RunConfig:
         raise UserError(unknown("agent", what, METHODS))
     # The sizes come from the environment later; these only let the agent be built and checked.
     agent = run.make_agent(Spec(1, 1))
-    asked = parse(Train, words, f"train {what}", Train(run, agent))  # type: ignore[arg-type]  # every agent is a Common
+    defaults = Train(run, cast(Common, agent))
+    asked = parse(Train, words, f"train {what}", defaults)
     fields = agent_fields(asked.agent)
     return dataclasses.replace(asked.run, agent=run.agent, hyperparameters=fields)
