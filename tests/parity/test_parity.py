@@ -131,17 +131,15 @@ def begin(name: str, table: dict[str, np.ndarray]) -> tuple[Any, Any]:
         pair = [nclql_layers(table, f"0/{q}") for q in ("q1", "q2")]
         params = critics(state.critic.params, pair)
         return agent, type(state)(state.critic._replace(params=params, target_params=params))
-    apart = "out/0.target_q1|linear|w" in table  # elsewhere target copies start equal
+    table = _with_first_targets(table)
     params, target_params = (
         critics(state.critic.params, [baseline_layers(table, f"0.{p}{q}") for q in ("q1", "q2")])
-        for p in ("", "target_" if apart else "")
+        for p in ("", "target_")
     )
     state = state._replace(critic=state.critic._replace(params=params, target_params=target_params))
     policy = "q_score" if name == "qsm" else "policy"
     actor = network(state.actor.params, baseline_layers(table, f"0.{policy}"))
-    slow = actor
-    if "out/0.target_poicy|linear|w" in table:
-        slow = network(state.actor.params, baseline_layers(table, "0.target_poicy"))
+    slow = network(state.actor.params, baseline_layers(table, f"0.target_{policy}"))
     state = state._replace(actor=state.actor._replace(params=actor, target_params=slow))
     if hasattr(state, "temperature"):  # kept in float32 there
         log_alpha = jnp.asarray(table["out/0.log_alpha"])
@@ -149,6 +147,14 @@ def begin(name: str, table: dict[str, np.ndarray]) -> tuple[Any, Any]:
     if name == "dpmd":  # where its running statistics stood
         state = state._replace(mean_q=jnp.asarray(1.3), std_q=jnp.asarray(0.7))
     return agent, state
+
+
+def _with_first_targets(table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The table with the first target copies; those that equal the weights were left out of it."""
+    first = {name: array for name, array in table.items() if name.startswith("out/0.")}
+    equal = {name.replace("out/0.", "out/0.target_"): array for name, array in first.items()}
+    apart = {name.replace("poicy", "policy"): a for name, a in first.items() if "target" in name}
+    return table | equal | apart
 
 
 def feed(draws: Draws, name: str, table: dict[str, np.ndarray], k: int) -> None:
