@@ -48,7 +48,7 @@ def test_an_eleventh_agent_opens_two_files(tmp_path: Path) -> None:
 
 
 SMALLER = {
-    "v4\", seed=0": "v4\", seed=0, warmup=300, hidden=(8, 8), eval_episodes=1, eval_every=2",
+    'v4", seed=0': 'v4", seed=0, warmup=300, hidden=(8, 8), eval_episodes=1, eval_every=2',
     "15_000": "2",
     "iterations=3_000, seeds=3": "iterations=2, warmup=300, eval_every=1, eval_episodes=1",
     "-200": "-1e9",  # met by the first evaluation

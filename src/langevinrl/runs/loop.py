@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +19,7 @@ from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.folder import ENVS, REPLAY, STATE
 from langevinrl.runs.replay import Replay
-from langevinrl.types import Array, PyTree
+from langevinrl.types import Array, PyTree, Spec
 
 if TYPE_CHECKING:
     from langevinrl.runs.callbacks import Callback
@@ -50,10 +50,11 @@ class Run:
         config: RunConfig,
         *,
         env: EnvFactory | None = None,
+        agent: Callable[[Spec], Agent] | None = None,
         callbacks: Sequence[Callback] = (),
         start: Checkpoint | None = None,
     ) -> None:
-        """`env` replaces the environment the configuration names; `start` is where to go on."""
+        """`env` and `agent` replace those the configuration names; `start` is where to go on."""
         self.config, self.env = config, env or config.env
         self.callbacks, self.start = list(callbacks), start
         seeds = config.seed_list
@@ -61,7 +62,7 @@ class Run:
             self.env, seeds, config.num_envs, config.action_bound, config.async_envs
         )
         try:
-            self.agent: Agent = config.make_agent(self.envs.spec)
+            self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
             self.replay = Replay(self.envs.spec, config.capacity, seeds, self.agent.columns)
         except BaseException:
             self.envs.close()

@@ -1,0 +1,137 @@
+"""The agents' times, as a table and as bench.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from langevinrl.agents import Agent
+from langevinrl.bench.loop import loop_overhead
+from langevinrl.bench.plain import PLAIN, Plain
+from langevinrl.bench.timing import Acting, Timer, Updating, gemm_rate
+from langevinrl.errors import UserError, unknown
+from langevinrl.registry import METHODS
+from langevinrl.runs.versions import versions
+from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
+
+SIZES = {"HalfCheetah": Spec(17, 6), "Humanoid": Spec(376, 17)}
+BATCH, ENVS = 256, 5  # as in training
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Time update and act beside a straightforward version of the same update."""
+
+    agents: tyro.conf.Positional[tuple[str, ...]] = ()  # all, unless named
+    out: Path = Path("bench")  # folder for bench.json
+    repeats: int = 15  # timed calls of each, interleaved; medians are shown
+
+
+def draw_batch(agent: Agent, rows: int) -> Batch:
+    """A batch of an agent's sizes; its values do not matter to the clock."""
+    spec, rng = agent.spec, np.random.default_rng(0)
+
+    def normal(*shape: int) -> Array:
+        return jnp.asarray(rng.normal(size=shape), jnp.float32)
+
+    action = jnp.tanh(normal(rows, spec.act_dim)) * spec.act_bound
+    extra = dict.fromkeys(agent.columns, action)
+    obs, next_obs = normal(rows, spec.obs_dim), normal(rows, spec.obs_dim)
+    places = jnp.arange(rows, dtype=jnp.int32)
+    return Batch(obs, action, normal(rows), jnp.ones(rows), next_obs, places, extra)
+
+
+def compile_pair(
+    update: Callable[[PyTree, Batch, Key], Update],
+    act: Callable[[PyTree, Array, Key], Array],
+    state: PyTree,
+    batch: Batch,
+) -> tuple[Any, Any]:
+    """The compiled update of a batch, and the act of a vector of environments."""
+    key, obs = jax.random.key(0), batch.obs[:ENVS]
+    compiled = jax.jit(update, donate_argnums=0).lower(state, batch, key).compile()
+    return compiled, jax.jit(act).lower(state, obs, key).compile()
+
+
+def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> dict[str, float]:
+    """Milliseconds an update and an action take, both ways, and the memory an update needs."""
+    batch = draw_batch(agent, rows)
+    state = jax.jit(agent.init)(jax.random.key(0))
+    update, act = compile_pair(agent.update, partial(agent.act, explore=True), state, batch)
+    plain_update, plain_act = compile_pair(
+        partial(plain.update, agent), partial(plain.act, agent), state, batch
+    )
+    obs, copy = batch.obs[:ENVS], partial(jax.tree.map, jnp.copy, state)
+    times = Timer(
+        {
+            "update": Updating(update, copy(), batch),  # each its own state: it is used up
+            "plain update": Updating(plain_update, copy(), batch),
+            "act": Acting(act, state, obs),
+            "plain act": Acting(plain_act, state, obs),
+            "loop": loop_overhead(agent.spec, ENVS),
+        }
+    ).run(repeats)
+    for kind, num_calls in (("update", Updating.num_calls), ("act", Acting.num_calls)):
+        times[kind] /= num_calls
+        times[f"plain {kind}"] /= num_calls
+    times["ratio"] = times["update"] / times["plain update"]
+    times["loop share"] = times["loop"] / (times["loop"] + times["update"] + times["act"])
+    memory = [compiled.memory_analysis() for compiled in (update, plain_update)]
+    times["peak MB"], times["plain peak MB"] = (
+        (m.temp_size_in_bytes + m.argument_size_in_bytes) / 1e6 for m in memory
+    )
+    return times
+
+
+def measure(asked: Bench, sizes: dict[str, Spec] = SIZES) -> dict[str, Any]:
+    """Time the agents asked for, print a table, write bench.json."""
+    for name in asked.agents:
+        if name not in METHODS:
+            raise UserError(unknown("agent", name, METHODS))
+        if name not in PLAIN:
+            raise UserError(f"{name} has no plain version in langevinrl.bench to be timed beside")
+    console = Console()
+    rows = []
+    for name in asked.agents or PLAIN:
+        for task, spec in sizes.items():
+            agent: Any = METHODS[name].load()(spec)
+            with console.status(f"{name} at {task} sizes"):
+                times = bench_agent(agent, PLAIN[name], asked.repeats)
+            rows.append({"agent": name, "sizes": task} | times)
+    result = {"gemm_gflops": gemm_rate(asked.repeats), "rows": rows, "versions": versions()}
+    asked.out.mkdir(parents=True, exist_ok=True)
+    (asked.out / "bench.json").write_text(json.dumps(result, indent=2) + "\n")
+    console.print(tabulate(rows))
+    console.print(f"GEMM {result['gemm_gflops']:.0f} GFLOP/s.  {asked.out / 'bench.json'}")
+    return result
+
+
+def tabulate(rows: list[dict[str, Any]]) -> Table:
+    """Narrow enough for a terminal of eighty columns."""
+    title = "Median milliseconds and peak MB, each beside a straightforward version"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    columns = {
+        "update": ("update", ".1f"), "plain update": ("plain", ".1f"), "ratio": ("ratio", ".2f"),
+        "act": ("act", ".1f"), "plain act": ("plain", ".1f"), "loop share": ("loop", ".1%"),
+        "peak MB": ("MB", ".0f"), "plain peak MB": ("plain", ".0f"),
+    }  # fmt: skip
+    table.add_column("agent")
+    table.add_column("sizes")
+    for head, _ in columns.values():
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        numbers = (f"{row[name]:{form}}" for name, (_, form) in columns.items())
+        table.add_row(row["agent"], row["sizes"], *numbers)
+    return table

@@ -1,0 +1,47 @@
+"""What is timed, and how it is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langevinrl.agents.sac import SAC
+from langevinrl.bench import Bench, agents, measure
+from langevinrl.bench.plain import PLAIN
+from langevinrl.errors import UserError
+from langevinrl.types import Spec
+
+
+def test_an_agent_is_timed_beside_its_plain_version() -> None:
+    agent = SAC(Spec(3, 2), hidden=(8, 8))
+    times = agents.bench_agent(agent, PLAIN["sac"], repeats=1, rows=6)
+    assert min(times.values()) > 0
+    assert times["ratio"] == pytest.approx(times["update"] / times["plain update"])
+    assert times["loop share"] < 1
+
+
+def test_one_agent_may_be_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("update", "plain update", "ratio", "act", "plain act", "loop share", "peak MB",
+             "plain peak MB")  # fmt: skip
+
+    def told(agent: Any, plain: Any, repeats: int) -> dict[str, float]:
+        assert agent.spec == Spec(3, 2) and plain is PLAIN["sac"]
+        return dict.fromkeys(names, 0.5 + repeats)
+
+    monkeypatch.setattr(agents, "bench_agent", told)
+    measure(Bench(("sac",), tmp_path, repeats=1), {"tiny": Spec(3, 2)})
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert written["rows"] == [{"agent": "sac", "sizes": "tiny"} | dict.fromkeys(names, 1.5)]
+    assert written["gemm_gflops"] > 0 and "jax" in written["versions"]
+    shown = capsys.readouterr().out
+    assert "tiny" in shown and "GEMM" in shown
+
+
+def test_an_unknown_agent_is_refused() -> None:
+    with pytest.raises(UserError, match="did you mean sac"):
+        measure(Bench(("sacc",)))
