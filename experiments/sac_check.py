@@ -101,7 +101,7 @@ def error_over_starts(folder: Path) -> float:
 def draw() -> None:
     from langevinrl.analysis.curves import read_curves
     from langevinrl.analysis.figures import draw_curve, pyplot
-    from langevinrl.analysis.tables import write_csv
+    from langevinrl.analysis.tables import spread, write_csv
 
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(6.2, 3.6), layout="constrained")
@@ -114,7 +114,7 @@ def draw() -> None:
         last = curve.returns[:, -5:].mean(axis=1)
         rows.append({"implementation": name, "seeds": SEEDS, "last five": f"{last.mean():.1f}",
                      "error over starts": f"{error_over_starts(HERE / name):.1f}",
-                     "spread over seeds": f"{last.std(ddof=1):.1f}",
+                     "spread over seeds": f"{spread(last):.1f}",
                      "each": " ".join(f"{v:.1f}" for v in last)})  # fmt: skip
     axis.set(xlabel="updates", ylabel="return", title=f"SAC on {TASK}")
     axis.legend(frameon=False)

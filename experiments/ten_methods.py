@@ -19,7 +19,7 @@ from reference_policies import reference
 
 from langevinrl.analysis.curves import Curve, read_curves
 from langevinrl.analysis.figures import draw_curve, pyplot
-from langevinrl.analysis.tables import write_csv
+from langevinrl.analysis.tables import spread, write_csv
 from langevinrl.registry import label_of
 from langevinrl.runs.folder import RunFolder
 
@@ -146,7 +146,7 @@ def write_table(found: list[tuple[str, str, int, Curve]]) -> None:
         row = {
             "task": task, "method": label_of(agent), "draws": draws, "seeds": len(last),
             "iterations": curve.iterations[-1], "return": f"{last.mean():.1f}",
-            "spread": f"{last.std(ddof=1):.1f}", "worst seed": f"{last.min():.1f}",
+            "spread": f"{spread(last):.1f}", "worst seed": f"{last.min():.1f}",
             "best evaluation": f"{curve.returns.mean(axis=0).max():.1f}",
             "random": reference(task, "random"), "zero": reference(task, "zero"),
         }  # fmt: skip

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 Row: TypeAlias = dict[str, Any]  # a line of a table, by column
+
+
+def spread(values: Sequence[float] | np.ndarray) -> float:
+    """How far seeds lie apart: their sample standard deviation; 0 for a single one."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:

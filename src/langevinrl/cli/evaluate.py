@@ -23,12 +23,14 @@ class Evaluate:
 def main(words: list[str]) -> None:
     asked = parse(Evaluate, words, "evaluate")
     from langevinrl.model import Model
+    from langevinrl.runs.evaluate import Evaluation
 
     episodes = Model.load(asked.folder).evaluate(asked.episodes, asked.seed)
     for seed in sorted({episode.seed for episode in episodes}):
-        returns = np.array([e.total for e in episodes if e.seed == seed])
-        lengths = np.array([e.length for e in episodes if e.seed == seed])
+        played = Evaluation(0, [episode for episode in episodes if episode.seed == seed])
+        returns = [episode.total for episode in played.episodes]
+        length = np.mean([episode.length for episode in played.episodes])
         print(
-            f"seed {seed}: return {returns.mean():.1f} ± {returns.std():.1f} "
-            f"(least {returns.min():.1f}, most {returns.max():.1f}), length {lengths.mean():.0f}"
+            f"seed {seed}: return {played.mean:.1f} ± {played.std:.1f} "
+            f"(least {min(returns):.1f}, most {max(returns):.1f}), length {length:.0f}"
         )

@@ -37,8 +37,9 @@ class Evaluation(NamedTuple):
 
     @property
     def std(self) -> float:
-        """Standard deviation of the same returns."""
-        return float(np.std([episode.total for episode in self.episodes]))
+        """Sample standard deviation of the same returns; 0 for a single one."""
+        returns = [episode.total for episode in self.episodes]
+        return float(np.std(returns, ddof=1)) if len(returns) > 1 else 0.0
 
 
 def observation_seed(obs: np.ndarray) -> np.ndarray:

@@ -32,7 +32,9 @@ def test_the_table_has_means_spreads_and_the_papers_row() -> None:
     modes = {"top": 0.2, "right": 0.3, "bottom": 0.2, "left": 0.3}
     rows = [base | modes | {"seed": i, "sum": total} for i, total in enumerate((0.9, 1.0))]
     row = table_row("nclql", rows)
-    assert row["sum"] == pytest.approx(0.95) and row["sum_spread"] == pytest.approx(0.05)
+    assert row["sum"] == pytest.approx(0.95) and row["sum_spread"] == pytest.approx(
+        0.0707, abs=1e-4
+    )
     assert row["total_variation"] is None
     assert row["paper_sum"] == 0.993 and row["paper_top"] == 0.240
 

@@ -6,7 +6,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from langevinrl.analysis.tables import Row
+from langevinrl.analysis.tables import Row, spread
 from langevinrl.registry import label_of
 from langevinrl.studies.bandit.measure import MODES, exact_law, measure
 from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
@@ -38,7 +38,7 @@ def table_row(name: str, rows: list[Row]) -> Row:
         values = [r[column] for r in rows if r[column] is not None]
         row[column] = float(np.mean(values)) if values else None
         if column in ("sum", "reward_mean"):
-            row[f"{column}_spread"] = float(np.std(values))
+            row[f"{column}_spread"] = spread(values)
     paper = TRAININGS[name].paper
     for i, mode in enumerate(MODES):
         row[f"paper_{mode}"] = paper[i] if paper else None
