@@ -48,7 +48,7 @@ INSIDE: dict[str, set[str]] = {
     "runs.replay": WORDS,
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
-    "agents.parts": WORDS | MATHS,
+    "agents.parts": WORDS | MATHS | {"actors"},
 }
 # The bandit study's own files, from the bottom up: each imports only of those before it.
 BANDIT = (

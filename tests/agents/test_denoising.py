@@ -64,6 +64,11 @@ def acting(agent: Any) -> Any:
     return jax.jit(agent.act, static_argnames="explore")
 
 
+def chooser(agent: Any) -> Any:
+    """How an agent takes the best of its chains."""
+    return agent._choose if isinstance(agent, QVPO) else agent.policy.choose
+
+
 def same(left: Any, right: Any) -> bool:
     pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
     return all(np.array_equal(a, b) for a, b in pairs)
@@ -82,7 +87,7 @@ def test_acting_draws_from_the_slow_policy(agent: Any) -> None:
     action = act(state, obs, KEY, explore=False)
     swapped = state._replace(actor=state.actor._replace(params=state.actor.target_params))
     np.testing.assert_array_equal(action, act(swapped, obs, KEY, explore=False))
-    chosen = jax.jit(agent._choose)(state.actor.target_params, state.critic.params, obs, KEY)
+    chosen = jax.jit(chooser(agent))(state.actor.target_params, state.critic.params, obs, KEY)
     np.testing.assert_allclose(action, chosen, atol=1e-6)
     assert action.shape == (6, 2) and float(jnp.abs(action).max()) <= 2.0
     assert act(state, obs[:1], KEY, explore=True).shape == (1, 2)
@@ -97,7 +102,7 @@ def test_choice_is_the_candidate_both_critics_grant_most() -> None:
     def draw() -> tuple[Array, ...]:
         candidates = agent.actor.sample(actor, BATCH.obs, 3, KEY)
         q = jnp.stack([agent.critic.apply(critic, BATCH.obs, c) for c in candidates])
-        chosen, alone = (a._choose(actor, critic, BATCH.obs, KEY) for a in (agent, single))
+        chosen, alone = (chooser(a)(actor, critic, BATCH.obs, KEY) for a in (agent, single))
         return candidates, q, chosen, alone, agent.actor.sample(actor, BATCH.obs, 1, KEY)[0]
 
     candidates, q, chosen, alone, only = (np.asarray(x) for x in draw())
@@ -115,10 +120,10 @@ def test_backup_has_the_fast_policy_and_the_slow_critics(agent: Any) -> None:
     @jax.jit
     def values() -> tuple[Array, Array]:
         if isinstance(agent, SDAC | DPMD):
-            action = agent._explore(state.actor.params, state, BATCH.next_obs, next_key)
+            action = agent._explore(state, BATCH.next_obs, next_key)
         else:
             actor, critic = state.actor.params, state.critic.params
-            action = agent._choose(actor, critic, BATCH.next_obs, next_key)
+            action = chooser(agent)(actor, critic, BATCH.next_obs, next_key)
         next_q = agent.critic.apply(state.critic.target_params, BATCH.next_obs, action)
         return next_q, agent.critic.apply(state.critic.params, BATCH.obs, BATCH.action)
 
@@ -223,11 +228,10 @@ def test_exploration_noise_follows_the_temperature() -> None:
 
 @pytest.mark.parametrize(("kind", "act_dim"), [(SDAC, 1), (DPMD, 17)])
 def test_temperature_curve_needs_no_data(kind: Any, act_dim: int) -> None:
-    agent: SDAC | DPMD = kind(Spec(3, act_dim), hidden=(4,))
-    state = jax.jit(agent.init)(KEY)
+    agent: SDAC | DPMD = kind(Spec(3, act_dim))
 
     def fire(temperature: Any, updates: Array) -> tuple[Any, Array]:
-        cooler = agent._cool(state._replace(temperature=temperature, updates=updates))
+        cooler = agent.policy.update_temperature(temperature, updates)
         return cooler, jnp.exp(cooler.params)
 
     alphas = jax.lax.scan(fire, agent.temperature.init(), 250 * jnp.arange(800))[1]
@@ -237,11 +241,10 @@ def test_temperature_curve_needs_no_data(kind: Any, act_dim: int) -> None:
 
 def test_temperature_waits_its_turn() -> None:
     agent: SDAC = AGENTS[0]
-    start, cool = agent.temperature.init(), jax.jit(agent._cool)
-    state = apart(agent)._replace(temperature=start)
+    start, cool = agent.temperature.init(), jax.jit(agent.policy.update_temperature)
     np.testing.assert_allclose(jnp.exp(start.params), 5.0, rtol=1e-6)
     for updates, moves in ((0, True), (1, False), (249, False), (250, True), (500, True)):
-        cooler = cool(state._replace(updates=jnp.asarray(updates)))
+        cooler = cool(start, jnp.asarray(updates))
         assert (float(cooler.params) != float(start.params)) == moves
 
 

@@ -41,7 +41,7 @@ def start(mean_q: float = 0.0, std_q: float = 1.0) -> State:
 def by_hand(state: State) -> tuple[Array, Array, PyTree]:
     """The target's draw, its value after one step of the critics, and the critics after two."""
     next_key, _ = jax.random.split(KEY)
-    action = AGENT._explore(state.actor.params, state, BATCH.next_obs, next_key)
+    action = AGENT._explore(state, BATCH.next_obs, next_key)
     next_q = AGENT.critic.apply(state.critic.target_params, BATCH.next_obs, action)
     backup = td_backup(next_q, BATCH, 0.99, 0.2)
 

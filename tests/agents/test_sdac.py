@@ -104,7 +104,7 @@ def test_policy_step_consults_critics_and_temperature_before_the_update() -> Non
     state = warm_state(2.0)
     after = jax.jit(AGENT.update)(state, BATCH, KEY)
     action_key, noise_key = jax.random.split(jax.random.split(KEY)[1])
-    action = jax.jit(AGENT._explore)(state.actor.params, state, OBS, action_key)
+    action = jax.jit(AGENT._explore)(state, OBS, action_key)
 
     @jax.jit
     def loss_by(critic: PyTree) -> Array:

@@ -1,16 +1,18 @@
-"""What several methods do, as parts they call: twin critics, and a temperature that is learned."""
+"""What several methods do, as parts they call: twin critics, a temperature, noise as wide as it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import optax
 
-from langevinrl.learner import Learner, descend, init_learner
-from langevinrl.losses import squared, td_backup, temperature
+from langevinrl.actors import DenoisingActor
+from langevinrl.learner import Learner, descend, init_learner, when
+from langevinrl.losses import gaussian_entropy, squared, td_backup, temperature
 from langevinrl.networks import Critic
-from langevinrl.samplers.choose import best_of, blockwise
+from langevinrl.samplers.choose import best_of, blockwise, jitter
 from langevinrl.types import Array, Batch, Key, PyTree
 
 
@@ -72,3 +74,44 @@ class Temperature:
             return temperature(log_alpha, entropy, self.target_entropy)
 
         return descend(learner, self.optimiser, balance)
+
+
+@dataclass(frozen=True)
+class NoisyChoice:
+    """How SDAC and DPMD draw: the best of N denoising chains, with noise on it as wide as α.
+
+    The temperature cools until that noise has the target entropy; it sees no data.
+    """
+
+    actor: DenoisingActor
+    critics: TwinCritics
+    temperature: Temperature
+    best_of: int
+    noise_scale: float  # of the noise, per unit of α
+    delay: int  # updates per step of log α
+    bound: float | None  # hold noisy actions in this box, if given
+
+    def choose(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
+        """The most valuable of N chains for each observation: (B, A)."""
+        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, self.best_of, key))
+
+    def explore(
+        self, actor: PyTree, critic: PyTree, temperature: Learner, obs: Array, key: Key
+    ) -> Array:
+        """The choice with noise on it: for acting, for the target and as the policy's data."""
+        chain_key, noise_key = jax.random.split(key)
+        action = self.choose(actor, critic, obs, chain_key)
+        return jitter(action, self.std(temperature), noise_key, self.bound)
+
+    def std(self, temperature: Learner) -> Array:
+        """Spread of the noise."""
+        return self.noise_scale * jnp.exp(temperature.params)
+
+    def update_temperature(self, temperature: Learner, updates: Array) -> Learner:
+        """A step of log α, on the updates where it is due."""
+        entropy = gaussian_entropy(self.std(temperature), self.actor.spec.act_dim)
+
+        def cool(warm: Learner) -> Learner:
+            return self.temperature.update_temperature(warm, entropy)
+
+        return when(updates % self.delay == 0, cool, temperature)

@@ -7,7 +7,6 @@ are those of the authors' released code (tests/parity).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,12 +15,11 @@ import optax
 
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
-from langevinrl.agents.parts import Temperature, TwinCritics
+from langevinrl.agents.parts import NoisyChoice, Temperature, TwinCritics
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
-from langevinrl.losses import gaussian_entropy, reverse_denoising
+from langevinrl.losses import reverse_denoising
 from langevinrl.networks import Activation, Critic, StateActionNet
-from langevinrl.samplers.choose import jitter
 from langevinrl.samplers.diffusion import ScheduleName
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
@@ -86,6 +84,12 @@ class SDAC(Common):
         target_entropy = -self.target_entropy_scale * self.spec.act_dim
         return Temperature(self.initial_alpha, self.temperature_learning_rate, target_entropy)
 
+    @property
+    def policy(self) -> NoisyChoice:
+        bound = self.spec.act_bound if self.clip_noise else None
+        noise = (self.noise_scale, self.temperature_delay, bound)
+        return NoisyChoice(self.actor, self.critics, self.temperature, self.best_of, *noise)
+
     def init(self, key: Key) -> State:
         critic_key, actor_key = jax.random.split(key)
         actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
@@ -93,20 +97,20 @@ class SDAC(Common):
         return State(*learners, jnp.zeros((), jnp.int32))
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
-        slow_actor = state.actor.target_params
+        actor, critic = state.actor.target_params, state.critic.params
         if explore:
-            return self._explore(slow_actor, state, obs, key)
-        return self._choose(slow_actor, state.critic.params, obs, key)
+            return self.policy.explore(actor, critic, state.temperature, obs, key)
+        return self.policy.choose(actor, critic, obs, key)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, actor_key = jax.random.split(key)
-        next_action = self._explore(state.actor.params, state, batch.next_obs, next_key)
+        next_action = self._explore(state, batch.next_obs, next_key)
         backup = self.critics.backup(state.critic, batch, next_action)
         critic = self.critics.update_critic(state.critic, batch, backup)
 
         due = state.updates % self.delay == 0
         actor = when(due, lambda old: self._improve(old, state, batch.obs, actor_key), state.actor)
-        temperature = self._cool(state)
+        temperature = self.policy.update_temperature(state.temperature, state.updates)
         metrics = {
             "critic/bellman": critic.loss,
             "critic/backup": backup.mean(),
@@ -126,7 +130,7 @@ class SDAC(Common):
     def _improve(self, actor: Learner, state: State, obs: Array, key: Key) -> Learner:
         """One step towards exp(Q/α), by the critics and the temperature before this update."""
         action_key, noise_key = jax.random.split(key)
-        action = self._explore(actor.params, state, obs, action_key)
+        action = self._explore(state, obs, action_key)
 
         def log_weight(candidates: Array) -> Array:
             # Relative to the first α, so that Q counts in full at the start (released code).
@@ -142,24 +146,7 @@ class SDAC(Common):
 
         return descend(actor, self.actor_optimiser, loss)
 
-    def _cool(self, state: State) -> Learner:
-        """A step of log α towards the target entropy of the exploration noise, if due."""
-        entropy = gaussian_entropy(self._noise(state), self.spec.act_dim)
-        due = state.updates % self.temperature_delay == 0
-        step = partial(self.temperature.update_temperature, entropy=entropy)
-        return when(due, step, state.temperature)
-
-    def _explore(self, actor: PyTree, state: State, obs: Array, key: Key) -> Array:
-        """The choice with noise on it: for acting, for the target and as the policy's data."""
-        chain_key, noise_key = jax.random.split(key)
-        action = self._choose(actor, state.critic.params, obs, chain_key)
-        bound = self.spec.act_bound if self.clip_noise else None
-        return jitter(action, self._noise(state), noise_key, bound)
-
-    def _noise(self, state: State) -> Array:
-        """Spread of the exploration noise."""
-        return self.noise_scale * jnp.exp(state.temperature.params)
-
-    def _choose(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
-        """The most valuable of N chains for each observation: (B, A)."""
-        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, self.best_of, key))
+    def _explore(self, state: State, obs: Array, key: Key) -> Array:
+        """What the policy being trained would do, noise included: (B, A)."""
+        actor, critic = state.actor.params, state.critic.params
+        return self.policy.explore(actor, critic, state.temperature, obs, key)
