@@ -1,0 +1,200 @@
+"""What hangs on the loop.  A callback of your own fits the same four methods.
+
+A run calls its callbacks in the order of its list, which `runs.train` makes:
+
+1. Record      metrics.jsonl and evaluations.csv
+2. Progress    the line on the console
+3. Evaluate    plays episodes, and tells every callback of the result (`on_evaluation`)
+4. yours       in the order given
+5. StopOnSignal
+6. Save        last: it stores what the others wrote, and saves at once if one of them asked to stop
+
+`on_end` goes through the list backwards, also after an error.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import numpy as np
+
+from langevinrl.errors import UserError
+from langevinrl.runs import checkpoint
+from langevinrl.runs.evaluate import Evaluation, Evaluator
+from langevinrl.runs.folder import RunFolder, RunLog
+from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.progress import ProgressLine
+
+
+class Callback:
+    """Does nothing; override what you need.  True asks the run to stop after this iteration.
+
+    class StopAt(Callback):
+        def on_evaluation(self, run, evaluation):
+            return evaluation.mean > 9000
+    """
+
+    def on_start(self, run: Run) -> bool | None:
+        """The environments have been started, or put back."""
+
+    def on_step(self, run: Run, info: StepInfo) -> bool | None:
+        """A vector step, of warm-up or with its updates, is done."""
+
+    def on_evaluation(self, run: Run, evaluation: Evaluation) -> bool | None:
+        """Episodes have been played."""
+
+    def on_end(self, run: Run) -> None:
+        """The run ends, by itself or by an error."""
+
+
+def is_due(run: Run, info: StepInfo, period: int) -> bool:
+    """At each multiple of `period` iterations, and at the run's last one."""
+    last = info.iteration == run.config.iterations
+    return not info.warming_up and (info.iteration % period == 0 or last)
+
+
+class Record(Callback):
+    """Writes metrics and evaluations to the run's folder."""
+
+    def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
+        """`positions` are the lengths that a checkpoint knew the logs at."""
+        self.folder, self.positions = folder, positions
+
+    def on_start(self, run: Run) -> None:
+        self.log = RunLog(self.folder, self.positions)
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        if is_due(run, info, run.config.log_every):
+            self.log.write_metrics(metric_rows(run, info))
+
+    def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
+        place = {
+            "agent": run.config.agent,
+            "env": run.config.env,
+            "iterations": evaluation.iteration,
+            "env_steps": evaluation.iteration * run.config.num_envs,
+            "wall_seconds": round(run.wall_seconds, 2),
+        }
+        self.log.write_evaluations(
+            place | {"seed": e.seed, "episode": e.episode, "return": e.total, "length": e.length}
+            for e in evaluation.episodes
+        )
+
+    def on_end(self, run: Run) -> None:
+        self.log.close()
+
+
+class Progress(Callback):
+    """One line on the console, and what a person should know at the start."""
+
+    def __init__(self, folder: RunFolder, quiet: bool = False) -> None:
+        self.folder, self.quiet = folder, quiet
+
+    def on_start(self, run: Run) -> None:
+        config, total = run.config, run.config.iterations or 0
+        label = f"{config.agent} {config.env}"
+        self.line = ProgressLine(label, total, run.iteration, self.quiet)
+        size = f"{run.replay.num_bytes / 1e9:.2f} GB"
+        self.line.say(f"{self.folder}  seeds {config.seed_list}  replay {size} when full")
+        if not run.exact:
+            self.line.say(
+                "These environments cannot give their state: episodes restart with derived seeds."
+            )
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        if info.warming_up:
+            self.line.warmup(run.vector_steps, run.config.warmup_steps)
+        elif is_due(run, info, run.config.log_every):
+            self.line.advance(info.iteration)
+
+    def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
+        self.line.evaluation(evaluation.iteration, evaluation.mean, evaluation.std)
+
+    def on_end(self, run: Run) -> None:
+        self.line.close()
+
+
+class Evaluate(Callback):
+    """Plays episodes every `eval_every` iterations, in environments of its own."""
+
+    def on_start(self, run: Run) -> None:
+        config = run.config
+        self.evaluator = Evaluator(run.agent, run.env, config.seed_list, config.eval_episodes)
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        if is_due(run, info, run.config.eval_every or 1):
+            episodes = self.evaluator.play(info.state, info.iteration)
+            run.report(Evaluation(info.iteration, episodes))
+
+    def on_end(self, run: Run) -> None:
+        self.evaluator.close()
+
+
+class StopOnSignal(Callback):
+    """Asks for a stop at SIGINT and SIGTERM, so that the run ends between iterations.
+
+    A second one does not wait: an environment or a compilation may hang.
+    """
+
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self.old: dict[int, Any] = {}
+
+    def on_start(self, run: Run) -> None:
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.old[number] = signal.signal(number, self.receive)
+        except ValueError:  # not in the main thread: leave signals to whoever is
+            return
+
+    def receive(self, number: int, _: Any) -> None:
+        if self.received:
+            raise KeyboardInterrupt
+        self.received.append(number)
+
+    def on_step(self, run: Run, info: StepInfo) -> bool:
+        return bool(self.received)
+
+    def on_end(self, run: Run) -> None:
+        for number, handler in self.old.items():
+            signal.signal(number, handler)
+
+
+class Save(Callback):
+    """Leaves a checkpoint every `checkpoint_every` iterations, and when the run is to stop."""
+
+    def __init__(self, folder: RunFolder, record: Record) -> None:
+        self.folder, self.record = folder, record
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        if run.stopping or is_due(run, info, run.config.checkpoint_every):
+            require_finite(info)
+            positions = self.record.log.positions()
+            checkpoint.save(self.folder, run.iteration, run.checkpoint(positions))
+
+
+def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
+    """One row per seed."""
+    values, config = require_finite(info), run.config
+    place = {
+        "iterations": info.iteration,
+        "env_steps": info.iteration * config.num_envs,
+        "updates": info.iteration * config.updates_per_iteration,
+    }
+    return [
+        place | {"seed": seed} | {name: float(value[s]) for name, value in values.items()}
+        for s, seed in enumerate(config.seed_list)
+    ]
+
+
+def require_finite(info: StepInfo) -> dict[str, np.ndarray]:
+    """The metrics on the host; stops the run, its checkpoint untouched, if one is not finite."""
+    values = {name: np.asarray(value) for name, value in info.metrics.items()}
+    for name, value in values.items():
+        if not np.isfinite(value).all():
+            raise UserError(
+                f"{name} became {value} at iteration {info.iteration}; the checkpoint is kept. "
+                "A smaller learning rate or --reward-scale usually helps."
+            )
+    return values

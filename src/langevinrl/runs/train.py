@@ -1,0 +1,140 @@
+"""A new run, and a stopped one taken up again: what the command line and Model call."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from langevinrl.envs.vector import EnvFactory
+from langevinrl.errors import UserError
+from langevinrl.runs import checkpoint
+from langevinrl.runs.callbacks import (
+    Callback,
+    Evaluate,
+    Progress,
+    Record,
+    Save,
+    StopOnSignal,
+)
+from langevinrl.runs.checkpoint import Checkpoint
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
+from langevinrl.runs.loop import Run
+from langevinrl.runs.versions import versions
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal ended the run between iterations; everything is saved."""
+
+    def __init__(self, iteration: int, folder: Path) -> None:
+        super().__init__(
+            f"Stopped at iteration {iteration}.  Go on with: langevinrl resume {folder}"
+        )
+        self.folder = folder
+
+
+class _WriteConfig(Callback):
+    """Makes the folder, once everything that could be refused has been built."""
+
+    def __init__(self, folder: RunFolder, new: bool) -> None:
+        self.folder, self.new = folder, new
+
+    def on_start(self, run: Run) -> None:
+        if self.new:
+            self.folder.create(versions())
+        run.config.write(self.folder.config)
+
+
+def train(
+    config: RunConfig,
+    *,
+    env: EnvFactory | None = None,
+    callbacks: Sequence[Callback] = (),
+    quiet: bool = False,
+) -> Path:
+    """Train from scratch into a new folder; returns it.  `env` replaces the named environment.
+
+    train(RunConfig("Pendulum-v1", agent="nclql", iterations=5_000))
+    """
+    config = config.resolved()
+    assert config.out is not None
+    folder = RunFolder(config.out)
+    folder.require_free()
+    return _finish(config, folder, None, env, callbacks, quiet)
+
+
+def resume(
+    path: str | Path,
+    iterations: int | None = None,
+    *,
+    env: EnvFactory | None = None,
+    callbacks: Sequence[Callback] = (),
+    quiet: bool = False,
+) -> Path:
+    """Continue a stopped run from its last checkpoint, to `iterations` if given.
+
+    A run that was killed before its first checkpoint starts anew; one whose checkpoints were taken
+    away is left as it is.
+    """
+    folder = RunFolder(path)
+    config = read_config(folder)
+    saved = None
+    if folder.saved_checkpoints():
+        # By name, so that a saved model is told from a run.
+        saved = checkpoint.load(folder, [STATE, REPLAY, ENVS])
+    else:
+        _require_never_saved(folder, config)
+    if iterations is not None:
+        config = dataclasses.replace(config, iterations=iterations)
+    done = saved.metadata["iteration"] if saved else 0
+    if done > (config.iterations or 0):
+        raise UserError(f"{folder} is at iteration {done}, past --iterations {iterations}")
+    return _finish(config, folder, saved, env, callbacks, quiet)
+
+
+def read_config(folder: RunFolder) -> RunConfig:
+    """The configuration of the run or model in a folder."""
+    folder.require_config()
+    return RunConfig.read(folder.config)
+
+
+def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
+    """Refuses to begin again over the logs of a run that has had a checkpoint."""
+    logged = folder.last_evaluation()
+    # The place for checkpoints is made with the folder: without it they were taken away.  A run
+    # shorter than `checkpoint_every` may be killed in its one save, after its last evaluation.
+    gone = not folder.checkpoints.exists() and logged >= (config.iterations or 0) > 0
+    if gone or logged > config.checkpoint_every:
+        raise UserError(
+            f"{folder} was evaluated at iteration {logged}, but its checkpoints are gone, so it "
+            "cannot go on. To make the run again beside it: "
+            f"langevinrl train {folder.config} --out OTHER"
+        )
+
+
+def _finish(
+    config: RunConfig,
+    folder: RunFolder,
+    saved: Checkpoint | None,
+    env: EnvFactory | None,
+    callbacks: Sequence[Callback],
+    quiet: bool,
+) -> Path:
+    """Loop to the end, or to a stop, and leave a checkpoint either way."""
+    record = Record(folder, saved.metadata["logs"] if saved else None)
+    signals = StopOnSignal()
+    hung = [
+        _WriteConfig(folder, new=not folder.config.exists()),
+        record,
+        Progress(folder, quiet),
+        Evaluate(),
+        *callbacks,
+        signals,
+        Save(folder, record),
+    ]
+    with Run(config, env=env, callbacks=hung, start=saved) as run:
+        run.until(config.iterations or 0)
+    if signals.received and run.iteration < (config.iterations or 0):
+        raise Stopped(run.iteration, folder.path)
+    return folder.path

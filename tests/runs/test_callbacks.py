@@ -1,0 +1,119 @@
+"""What hangs on the loop: in which order, with what, and how it asks for a stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+import toys
+
+from langevinrl.runs import checkpoint
+from langevinrl.runs.callbacks import Callback
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.evaluate import Evaluation
+from langevinrl.runs.folder import RunFolder
+from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.train import train
+
+FIELDS: dict[str, Any] = {
+    "agent": "lql", "hyperparameters": {"hidden": (8, 8), "num_steps": 3}, "iterations": 6,
+    "warmup": 20, "batch_size": 8, "num_envs": 2, "capacity": 100, "eval_every": 3,
+    "eval_episodes": 2, "checkpoint_every": 100, "log_every": 2,
+}  # fmt: skip
+
+
+def config(out: Path | None = None, **changes: Any) -> RunConfig:
+    return RunConfig("toys:wide", out=str(out), **(FIELDS | changes))
+
+
+class Diary(Callback):
+    """Writes down every call."""
+
+    def __init__(self, name: str, lines: list[str]) -> None:
+        self.name, self.lines = name, lines
+
+    def note(self, what: str) -> None:
+        self.lines.append(f"{self.name} {what}")
+
+    def on_start(self, run: Run) -> None:
+        self.note("start")
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        if not info.warming_up:
+            self.note(f"step {info.iteration}")
+
+    def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
+        self.note(f"evaluation {evaluation.iteration}")
+
+    def on_end(self, run: Run) -> None:
+        self.note("end")
+
+
+def test_callbacks_are_called_in_order_and_ended_backwards(tmp_path: Path) -> None:
+    lines: list[str] = []
+    mine = [Diary("a", lines), Diary("b", lines)]
+    train(config(tmp_path / "run", iterations=3), callbacks=mine, quiet=True)
+    assert lines == [
+        "a start", "b start",
+        "a step 1", "b step 1",
+        "a step 2", "b step 2",
+        "a evaluation 3", "b evaluation 3",  # played before they hear of the step itself
+        "a step 3", "b step 3",
+        "b end", "a end",
+    ]  # fmt: skip
+
+
+class StopOnce(Callback):
+    def __init__(self, event: str) -> None:
+        self.event = event
+
+    def on_start(self, run: Run) -> bool:
+        return self.event == "start"
+
+    def on_step(self, run: Run, info: StepInfo) -> bool:
+        return self.event == "step" and info.iteration == 2
+
+    def on_evaluation(self, run: Run, evaluation: Evaluation) -> bool:
+        return self.event == "evaluation" and np.isfinite(evaluation.mean)
+
+
+@pytest.mark.parametrize(("event", "last"), [("start", None), ("step", 2), ("evaluation", 3)])
+def test_each_may_ask_for_a_stop_and_what_was_done_is_saved(
+    event: str, last: int | None, tmp_path: Path
+) -> None:
+    folder = RunFolder(train(config(tmp_path / "run"), callbacks=[StopOnce(event)], quiet=True))
+    if last is None:
+        assert not folder.saved_checkpoints()
+    else:
+        assert checkpoint.load(folder).metadata["iteration"] == last
+
+
+def test_a_callback_that_fails_ends_the_others_and_closes_the_environments() -> None:
+    lines: list[str] = []
+
+    class Failing(Callback):
+        def on_step(self, run: Run, info: StepInfo) -> None:
+            raise ZeroDivisionError
+
+    mine = [Diary("a", lines), Failing(), Diary("b", lines)]
+    with (
+        pytest.raises(ZeroDivisionError),
+        Run(config().resolved(), env=toys.wide, callbacks=mine) as run,
+    ):
+        run.until(2)
+    assert lines == ["a start", "b start", "b end", "a end"]
+    assert run.envs.vector.closed
+
+
+def test_the_agent_can_be_changed_on_the_way() -> None:
+    """Another rate from here on: the same weights, optimiser, replay and environments."""
+    with Run(config().resolved(), env=toys.wide) as run:
+        run.until(2)
+        before = jax.tree.map(np.array, run.state)
+        run.change_agent(learning_rate=0.0)
+        run.until(4)
+    jax.tree.map(np.testing.assert_array_equal, run.state.critic.params, before.critic.params)
+    assert int(run.state.critic.opt_state[0].count[0]) == 4

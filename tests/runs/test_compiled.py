@@ -1,0 +1,63 @@
+"""Several updates a step: a replay column rewritten by one is seen by the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from langevinrl.runs import compiled
+from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Adds one to the column of every row it is shown."""
+
+    spec: Spec
+    columns: ClassVar[dict[str, str]] = {"count": "action"}
+
+    def init(self, key: Key) -> PyTree:
+        return jnp.zeros(())
+
+    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
+        return jnp.zeros((len(obs), 1))
+
+    def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
+        count = batch.extra["count"] + 1
+        return Update(state + 1, {"seen": batch.extra["count"].sum()}, {"count": count})
+
+    def trace(self, state: PyTree, obs: Array, key: Key, start: Array | None = None) -> Array:
+        return jnp.zeros((1, len(obs), 1))
+
+    def policy_weight(self, state: PyTree) -> None:
+        return None
+
+
+def test_a_row_drawn_again_is_found_as_it_was_left() -> None:
+    """DIPO's improved actions: a row drawn by three updates of an iteration is improved thrice."""
+    agent, rows = Counter(Spec(1, 1)), [[7, 3], [3, 5], [3, 3]]
+    row = np.array(rows, np.int32).reshape(1, 6)
+    column, flat = jnp.zeros((1, 6, 1)), jnp.zeros((1, 6))
+    batch = Batch(column, column, flat, flat, column, jnp.asarray(row), {"count": column})
+    seeds = compiled.seed_keys([0])
+    state, metrics, rewrite = compiled.update(agent, 3, seeds, 0, jnp.zeros(1), batch)
+    assert int(state[0]) == 3
+    assert float(metrics["seen"][0]) == 4.0  # both its rows had been counted twice before
+    assert rewrite is not None
+    np.testing.assert_array_equal(rewrite["count"][0, :, 0], [1, 1, 2, 1, 3, 3])
+    table = np.zeros(8)
+    table[row[0]] = np.asarray(rewrite["count"])[0, :, 0]  # as replay writes back: the last wins
+    np.testing.assert_array_equal(table[[3, 5, 7]], [3, 1, 1])
+
+
+def test_equal_agents_share_what_was_compiled() -> None:
+    seeds = compiled.seed_keys([0, 1])
+    compiled.random_action(Counter(Spec(1, 1)), 4, seeds, 0)
+    size = compiled.random_action._cache_size()  # type: ignore[attr-defined]
+    compiled.random_action(Counter(Spec(1, 1)), 4, seeds, 5)
+    assert compiled.random_action._cache_size() == size  # type: ignore[attr-defined]
+    assert jax.tree.leaves(compiled.init(Counter(Spec(1, 1)), seeds))[0].shape == (2,)
