@@ -13,11 +13,11 @@ import optax
 import pytest
 from safetensors.numpy import save_file
 
+from langevinrl.errors import UserError
+from langevinrl.learner import Learner, init_learner
 from langevinrl.runs import checkpoint
 from langevinrl.runs.checkpoint import Checkpoint, fill_leaves, load, name_leaves, save
-from langevinrl.errors import UserError
 from langevinrl.runs.folder import CHECKPOINTS, RunFolder
-from langevinrl.learner import Learner, init_learner
 
 
 def saved(value: float) -> Checkpoint:

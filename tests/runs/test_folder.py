@@ -88,8 +88,6 @@ def test_a_log_lost_before_resume_is_begun_anew_not_padded(tmp_path: Path) -> No
     assert iterations(tmp_path) == ([1, 2], [2])
 
 
-
-
 def test_a_folder_says_what_it_is(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.kind() == "none" and RunFolder(tmp_path / "nowhere").kind() == "none"

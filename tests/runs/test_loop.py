@@ -15,11 +15,11 @@ import numpy as np
 import probes
 import pytest
 
-from langevinrl.runs import callbacks, checkpoint, train
-from langevinrl.runs.config import RunConfig
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 from langevinrl.model import Model
+from langevinrl.runs import callbacks, checkpoint, train
+from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import METADATA, RunFolder
 from langevinrl.runs.loop import Run, StepInfo
 

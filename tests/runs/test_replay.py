@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from langevinrl.runs import replay as room
 from langevinrl.errors import UserError
+from langevinrl.runs import replay as room
 from langevinrl.runs.replay import Replay
 from langevinrl.types import Spec, Transition
 
