@@ -65,7 +65,7 @@ def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(*args: Any) -> None:
         raise AssertionError("compute has begun")
 
-    monkeypatch.setattr(loop.compiled, "init", refuse)
+    monkeypatch.setattr(loop.compiled, "compile_agent", refuse)
     monkeypatch.chdir(tmp_path)
 
 

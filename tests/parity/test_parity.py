@@ -1,16 +1,15 @@
-"""Updates equal those of the released implementations: same weights, batches and random draws.
+"""Updates beside those of the released implementations: same weights, batches and draws, float64.
 
-Float64, tiny networks.  The numbers in data/ came out of the released code (README.md beside this
-file).  Here the agents' own `update` is fed the same draws and must end in the same weights.
+What the files in `data` hold, and how they were made, is in the README beside this file.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -18,222 +17,234 @@ import numpy as np
 import pytest
 
 from langevinrl.agents import dacer
-from langevinrl.registry import METHODS
-from langevinrl.types import Array, Batch, Spec
+from langevinrl.agents.dipo import DIPO
+from langevinrl.agents.dpmd import DPMD
+from langevinrl.agents.nclql import NCLQL
+from langevinrl.agents.qsm import QSM
+from langevinrl.agents.qvpo import QVPO
+from langevinrl.agents.sac import SAC
+from langevinrl.agents.sdac import SDAC
+from langevinrl.learner import Learner
+from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
-HERE = Path(__file__).parent / "data"
-SPEC = Spec(obs_dim=3, act_dim=2)
-# As released: the switches that the baseline code, not our default, has.
-FIELDS: dict[str, dict[str, Any]] = {
-    "nclql": {},
-    "sac": {"squash_correction": False},
-    "qsm": {"reward_scale": 1.0, "best_of": 4},
-    "dipo": {"reward_scale": 1.0, "activation": "relu", "num_steps": 20},
-    "sdac": {"best_of": 4, "temperature_delay": 4},
-    "dpmd": {"best_of": 4, "temperature_delay": 4},
-    "qvpo": {"best_of": 4, "repeat_critic_step": True},  # critics only: see `feed`
-    "dacer": {"temperature_delay": 4, "num_entropy_actions": 5},
-}  # fmt: skip
-BASELINES = [name for name in FIELDS if name != "nclql"]
+DATA = Path(__file__).parent / "data"
+assert_close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-14)
 
+Table: TypeAlias = dict[str, np.ndarray]
+Draws: TypeAlias = dict[str, list[np.ndarray]]  # by law, in the order they are asked for
 
-class Draws:
-    """Hands out recorded random numbers in place of jax.random's, each law and shape in order."""
-
-    def __init__(self) -> None:
-        self.waiting: dict[tuple[str, tuple[int, ...]], deque[np.ndarray]] = defaultdict(deque)
-
-    def record(self, law: str, *draws: np.ndarray) -> None:
-        for draw in draws:
-            self.waiting[law, draw.shape].append(draw)
-
-    def take(self, law: str, key: Any, shape: tuple[int, ...], *_: Any, **__: Any) -> Array:
-        queue = self.waiting[law, tuple(shape)]
-        assert queue, f"no {law} draw of shape {shape} is left"
-        return jnp.asarray(queue.popleft())
-
-    def all_taken(self) -> bool:
-        return not any(self.waiting.values())
-
-
-@pytest.fixture
-def draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Draws]:
-    """Float64 and recorded draws; without jit, each step of a scanned chain takes its own."""
-    recorded = Draws()
-    for law in ("normal", "uniform", "randint"):
-        monkeypatch.setattr(jax.random, law, partial(recorded.take, law))
-    monkeypatch.setattr(dacer, "mean_entropy", lambda *_: jnp.asarray(1.5))  # as it was recorded
-    with jax.enable_x64(True), jax.disable_jit():
-        yield recorded
-
-
-def load(name: str) -> dict[str, np.ndarray]:
-    with np.load(HERE / f"{name}.npz", allow_pickle=False) as table:
-        return dict(table)
+SIZES: dict[str, Any] = {"spec": Spec(3, 2), "hidden": (16, 16, 16)}
+FEW: dict[str, Any] = SIZES | {"best_of": 4, "temperature_delay": 4}
+AGENTS: dict[str, Any] = {
+    "nclql": NCLQL(**SIZES),
+    "sac": SAC(**SIZES, squash_correction=False),
+    "qsm": QSM(**SIZES, reward_scale=1.0, best_of=4),
+    "dipo": DIPO(**SIZES, reward_scale=1.0, activation="relu", num_steps=20),
+    "sdac": SDAC(**FEW),
+    "dpmd": DPMD(**FEW),
+    # With all three slips of the released code.
+    "qvpo": QVPO(
+        **SIZES, best_of=4, weight_gradient=True, repeat_critic_step=True, shuffle="elements"
+    ),
+    "dacer": dacer.DACER(**SIZES, temperature_delay=4, num_entropy_actions=1),
+}
+# What is compared after every update: an array in the file, and where we have the same.
+SEEN: dict[str, Callable[[Update], Array]] = {
+    "critic_loss": lambda update: update.state.critic.loss,
+    "td_loss": lambda update: update.metrics["critic/bellman"],
+    "smoothing_loss": lambda update: update.metrics["critic/smoothing"],
+    "policy_loss": lambda update: update.state.actor.loss,
+    "entropy": lambda update: update.metrics["policy/entropy"],
+    "log_alpha": lambda update: update.state.temperature.params,
+    "entropy_weight": lambda update: update.metrics["policy/entropy_weight"],
+    "q_weights_mean": lambda update: update.metrics["policy/weight"],
+    "running_q_mean": lambda update: update.state.mean_q,
+    "running_q_std": lambda update: update.state.std_q,
+    "mean_q_std": lambda update: update.state.spread,
+    "improved": lambda update: (update.rewrite or {})["improved"],
+}
 
 
-def batch_of(table: dict[str, np.ndarray], k: int, **extra: Array) -> Batch:
-    obs, action, reward, done, next_obs = (
-        table[f"in/{name}"][k] for name in ("obs", "action", "reward", "done", "next_obs")
-    )
-    parts = (jnp.asarray(part) for part in (obs, action, reward, 1.0 - done, next_obs))
-    return Batch(*parts, jnp.arange(len(obs)), dict(extra))
+class Player:
+    """Plays recorded draws in place of jax.random's, in the order they are asked for.
+
+    An update is compiled, as in use, so it asks only while it is traced, and a chain asks once
+    for all its steps.  Its draws are recorded with a leading axis of steps; keys become their
+    number among their siblings, so that the key of a step says which.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waiting: dict[str, deque[Array]] = {}
+        self.bounds: dict[str, list[tuple[float, float]]] = {}
+        for law in ("normal", "uniform", "randint"):
+            monkeypatch.setattr(jax.random, law, partial(self.play, law))
+        monkeypatch.setattr(jax.random, "split", lambda key, num=2: jnp.arange(num))
+        # The released code was given sorted elements where it shuffles.
+        monkeypatch.setattr(jax.random, "permutation", lambda key, x: jnp.sort(x))
+
+    def play(
+        self,
+        law: str,
+        key: Key,
+        shape: tuple[int, ...],
+        minval: float = -np.inf,
+        maxval: float = np.inf,
+    ) -> Array:
+        self.bounds[law].append((minval, maxval))
+        draw = self.waiting[law].popleft()
+        draw = draw[key] if draw.ndim > len(shape) else draw
+        assert draw.shape == shape
+        return draw
+
+    def compiled(self, call: Callable[..., PyTree]) -> Callable[..., PyTree]:
+        """`call(*args)` as a function of draws and `args`; all the draws must be used, and fit."""
+
+        @jax.jit
+        def traced(draws: Draws, *args: PyTree) -> PyTree:
+            self.waiting = {law: deque(arrays) for law, arrays in draws.items()}
+            self.bounds = {law: [] for law in draws}
+            result = call(*args)
+            assert not any(self.waiting.values())
+            return result
+
+        def played(draws: Draws, *args: PyTree) -> PyTree:
+            result = jax.tree.map(np.asarray, traced(draws, *args))
+            for law, arrays in draws.items():
+                for array, (low, high) in zip(arrays, self.bounds[law], strict=True):
+                    assert low <= array.min() and array.max() < high
+            return result
+
+        return played
 
 
-def network(template: Any, layers: list[dict[str, np.ndarray]]) -> Any:
-    """Released layers, embedding first, in the shape of one of our networks."""
-
-    def perceptron(shape: Any, layers: list[dict[str, np.ndarray]]) -> Any:
-        edges = np.cumsum([weight.shape[-2] for weight in shape["inputs"]])[:-1]
-        split = [jnp.asarray(part) for part in np.split(layers[0]["weight"], edges)]
-        rest = [{k: jnp.asarray(v) for k, v in layer.items()} for layer in layers]
-        rest[0].pop("weight")
-        return {"inputs": split, "layers": rest}
-
-    if "body" not in template:
-        return perceptron(template, layers)
-    size = len(template["body"]["layers"])
-    body, embedding = layers[-size:], layers[:-size]
-    shape = template["embedding"]
-    told = perceptron(shape, embedding) if shape else {}
-    return {"body": perceptron(template["body"], body), "embedding": told}
+@pytest.fixture(autouse=True)
+def float64() -> Iterator[None]:
+    """Wide numbers, for these tests alone."""
+    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
+    yield
+    jax.config.update("jax_enable_x64", False)  # type: ignore[no-untyped-call]
 
 
-def baseline_layers(table: dict[str, np.ndarray], place: str) -> list[dict[str, np.ndarray]]:
-    count = sum(name.startswith(f"out/{place}|") and name.endswith("|w") for name in table)
-    names = [f"linear_{i}" if i else "linear" for i in range(count)]
-    letters = {"weight": "w", "bias": "b"}
-    return [{k: table[f"out/{place}|{n}|{c}"] for k, c in letters.items()} for n in names]
+def read(name: str) -> Table:
+    with np.load(DATA / f"{name}.npz") as file:
+        return dict(file)
 
 
-def nclql_layers(table: dict[str, np.ndarray], place: str) -> list[dict[str, np.ndarray]]:
-    paths = [f"embedding/{i}" for i in range(2)] + [f"body/{i}" for i in range(4)]
-    return [{k: table[f"out/{place}/{p}/{k}"] for k in ("weight", "bias")} for p in paths]
+def chain(table: Table, purpose: int, num: int) -> list[np.ndarray]:
+    """Starts and noise, by steps, of N chains: to the next action (0), or the policy's own (1)."""
+    return [table["start"][purpose, :num], table["chain"][purpose, :num].swapaxes(0, 1)]
 
 
-def critics(template: Any, pair: list[list[dict[str, np.ndarray]]]) -> Any:
-    one = jax.tree.map(lambda leaf: leaf[0], template)
-    return jax.tree.map(lambda *members: jnp.stack(members), *(network(one, q) for q in pair))
-
-
-def assert_equal(ours: Any, released: Any, tolerance: float = 1e-12) -> None:
-    close = partial(np.testing.assert_allclose, rtol=tolerance, atol=tolerance)
-    jax.tree.map(close, ours, released)
-
-
-def begin(name: str, table: dict[str, np.ndarray]) -> tuple[Any, Any]:
-    """The agent and its state with the released first weights."""
-    agent = METHODS[name].load()(SPEC, hidden=(16, 16, 16), **FIELDS[name])
-    with pytest.MonkeyPatch.context() as patch:  # the first weights are drawn, then replaced
-        patch.setattr(jax.random, "truncated_normal", lambda key, low, high, shape: jnp.ones(shape))
-        state = agent.init(jax.random.key(0))
+def drawn(name: str, table: Table) -> Draws:
+    """The draws of one update, as its agent asks for them."""
     if name == "nclql":
-        pair = [nclql_layers(table, f"0/{q}") for q in ("q1", "q2")]
-        params = critics(state.critic.params, pair)
-        return agent, type(state)(state.critic._replace(params=params, target_params=params))
-    table = _with_first_targets(table)
-    params, target_params = (
-        critics(state.critic.params, [baseline_layers(table, f"0.{p}{q}") for q in ("q1", "q2")])
-        for p in ("", "target_")
-    )
-    state = state._replace(critic=state.critic._replace(params=params, target_params=target_params))
-    policy = "q_score" if name == "qsm" else "policy"
-    actor = network(state.actor.params, baseline_layers(table, f"0.{policy}"))
-    slow = network(state.actor.params, baseline_layers(table, f"0.target_{policy}"))
-    state = state._replace(actor=state.actor._replace(params=actor, target_params=slow))
-    if hasattr(state, "temperature"):  # kept in float32 there
-        log_alpha = jnp.asarray(table["out/0.log_alpha"])
-        state = state._replace(temperature=state.temperature._replace(params=log_alpha))
-    if name == "dpmd":  # where its running statistics stood
-        state = state._replace(mean_q=jnp.asarray(1.3), std_q=jnp.asarray(0.7))
-    return agent, state
-
-
-def _with_first_targets(table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The table with the first target copies; those that equal the weights were left out of it."""
-    first = {name: array for name, array in table.items() if name.startswith("out/0.")}
-    equal = {name.replace("out/0.", "out/0.target_"): array for name, array in first.items()}
-    apart = {name.replace("poicy", "policy"): a for name, a in first.items() if "target" in name}
-    return table | equal | apart
-
-
-def feed(draws: Draws, name: str, table: dict[str, np.ndarray], k: int) -> None:
-    """What one update of a baseline draws, in its order."""
-    due = k % 2 == 0
-
-    def chain(purpose: int, num: int) -> None:
-        draws.record("normal", table["in/start"][k, purpose, :num])
-        draws.record("normal", *np.moveaxis(table["in/chain"][k, purpose, :num], 1, 0))
-
-    def noise(*names: str, purpose: int | None = None) -> None:
-        rows = [table[f"in/{n}"][k] for n in names]
-        draws.record("normal", *(row if purpose is None else row[purpose] for row in rows))
-
+        normal = [table["chain"][:, None], table["pert"]]
+        return {"normal": normal, "uniform": [table["start"][None]], "randint": [table["level"]]}
+    to_next = chain(table, 0, 1 if name in ("dipo", "dacer") else 4)
     if name == "sac":
-        draws.record("normal", table["in/eps"][k, 0][None], table["in/eps"][k, 1])
-        return
-    chain(0, 1 if name in ("dipo", "dacer") else 4)
-    if name in ("qsm", "sdac", "dpmd", "dacer"):
-        noise("jit", purpose=0)
-    if name == "dacer":
-        noise("z")
-        if due:
-            chain(1, 1)
-            draws.record("normal", table["in/jit"][k, 1][None])
-        if k == 0:  # its entropy is given, so that these have no say
-            draws.record("normal", *np.zeros((22, 5, 8, 2)))
-    if name == "sdac" and due:
-        chain(1, 4)
-        noise("jit", purpose=1)
-        noise("rev")
-    if name == "dipo" or (name in ("sdac", "dpmd") and due):
-        draws.record("randint", table["in/t"][k])
-        noise("fwd")
-    if name == "qvpo" and due:  # how its policy's states were shuffled is not in the table
-        draws.record("normal", *np.zeros((21, 4, 8, 2)))
-        draws.record("uniform", np.zeros((10, 8, 2)))
-        draws.record("randint", np.zeros((11, 8), int))
-        draws.record("normal", np.zeros((11, 8, 2)))
-
-
-@pytest.mark.parametrize("name", BASELINES)
-def test_updates_equal_the_released_baselines(name: str, draws: Draws) -> None:
-    table = load(name)
-    agent, state = begin(name, table)
-    last = len(table["in/obs"])
-    for k in range(last):
-        extra = {"improved": jnp.asarray(table["in/improved"][k])} if name == "dipo" else {}
-        feed(draws, name, table, k)
-        new = agent.update(state, batch_of(table, k, **extra), jax.random.key(k))
-        assert draws.all_taken()
-        state, metrics = new.state, new.metrics
-        info = f"out/{k + 1}.info."
-        losses = table[f"{info}q1_loss"] + table[f"{info}q2_loss"]
-        if name not in ("qvpo", "dpmd"):  # these step twice, and report the loss of the first
-            own = metrics.get("critic/bellman", metrics.get("critic/likelihood"))
-            assert_equal(own, losses)
-        if name == "dipo":
-            assert_equal(new.rewrite["improved"], table[f"out/{k + 1}.imp"])
-        if name == "qvpo":  # its policy from the table, so that the next critics' targets are known
-            released = network(state.actor.params, baseline_layers(table, "1.policy"))
-            state = state._replace(actor=state.actor._replace(params=released))
-    assert_ends_as_released(name, state, table, last)
-
-
-def assert_ends_as_released(name: str, state: Any, table: dict[str, np.ndarray], last: int) -> None:
-    for prefix, ours in (("", state.critic.params), ("target_", state.critic.target_params)):
-        pair = [baseline_layers(table, f"{last}.{prefix}{q}") for q in ("q1", "q2")]
-        assert_equal(ours, critics(ours, pair))
+        return {"normal": [table["eps"][:1], table["eps"][1]]}
+    if name == "qsm":  # the last one is multiplied by zero
+        return {"normal": [*to_next, table["jit"][0]]}
+    if name == "dipo":
+        return {"normal": [*to_next, table["fwd"]], "randint": [table["t"]]}
     if name == "qvpo":
-        return
-    policy = "q_score" if name == "qsm" else "policy"
-    assert_equal(
-        state.actor.params,
-        network(state.actor.params, baseline_layers(table, f"{last}.{policy}")),
-    )
-    slow = {"dipo": "target_policy", "sdac": "target_poicy", "dpmd": "target_poicy"}.get(name)
-    if slow:
-        released = network(state.actor.params, baseline_layers(table, f"{last}.{slow}"))
-        assert_equal(state.actor.target_params, released)
-    if hasattr(state, "temperature"):
-        assert_equal(state.temperature.params, table[f"out/{last}.log_alpha"])
+        normal = [*to_next, *chain(table, 1, 4), table["fwdq"]]
+        return {"normal": normal, "uniform": [table["uni"]], "randint": [table["tq"]]}
+    normal = [*to_next, table["jit"][0]]
+    if name == "dacer":  # the policy's draws serve the entropy too, whose estimate is replaced
+        own = [*chain(table, 1, 1), table["jit"][1:]]
+        return {"normal": [*normal, table["z"], *own, *own]}
+    if name == "sdac":
+        own = [*chain(table, 1, 4), table["jit"][1], table["fwd"], table["rev"]]
+        return {"normal": [*normal, *own], "randint": [table["t"]]}
+    return {"normal": [*normal, table["fwd"]], "randint": [table["t"]]}  # dpmd
+
+
+def make_batch(name: str, table: Table) -> Batch:
+    extra = {"improved": table["improved"]} if name == "dipo" else {}
+    transition = (table["obs"], table["action"], table["reward"], 1.0 - table["done"])
+    return Batch(*transition, table["next_obs"], np.arange(len(table["obs"])), extra)
+
+
+def weights(template: PyTree, numbers: np.ndarray) -> PyTree:
+    """Recorded numbers as the weights of a network, of a pair of them, or as a temperature."""
+    if numbers.ndim == 0:
+        return numbers
+    if numbers.ndim == 2:
+        one = jax.tree.map(lambda leaf: leaf[0], template)
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *(weights(one, n) for n in numbers))
+    stream = iter(numbers)
+
+    def take(leaf: Array) -> np.ndarray:
+        return np.fromiter(stream, float, leaf.size).reshape(leaf.shape)
+
+    def perceptron(mlp: PyTree) -> PyTree:
+        inputs, layers = [take(weight) for weight in mlp["inputs"]], []
+        for layer in mlp["layers"]:
+            layers.append({name: take(layer[name]) for name in ("weight", "bias") if name in layer})
+        return {"inputs": inputs, "layers": layers}
+
+    if "body" in template:
+        parts = {name: template[name] for name in ("embedding", "body")}
+        result = {name: perceptron(part) if part else part for name, part in parts.items()}
+    else:
+        result = perceptron(template)
+    assert next(stream, None) is None
+    return result
+
+
+def begin(agent: Any, data: Table) -> Any:
+    """The agent's state with the recorded first weights in it."""
+    state = agent.init(jax.random.key(0))
+    if "updates" in state._fields:
+        state = state._replace(updates=np.zeros((), int))  # wide: QVPO makes a weight of it
+    for (name, *field), numbers in recorded(data, "start"):
+        old = getattr(state, name)
+        new: Any = numbers
+        if isinstance(old, Learner):  # its target copy starts equal, unless that is recorded too
+            fields = ["params", "target_params"] if field == ["params"] else field
+            new = old._replace(**dict.fromkeys(fields, weights(old.params, numbers)))
+        state = state._replace(**{name: new})
+    # NumPy's scalars have one type, not a strong and a weak one: no update compiles twice.
+    return jax.tree.map(np.asarray, state)
+
+
+def recorded(data: Table, when: str) -> list[tuple[list[str], np.ndarray]]:
+    """Numbers of the state at the start or at the end, each with the way to it."""
+    paths = [(key.split("/"), numbers) for key, numbers in data.items()]
+    return [(path[1:], numbers) for path, numbers in paths if path[0] == when]
+
+
+def play_updates(name: str, data: Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[Update]:
+    agent = AGENTS[name]
+    inputs = read("nclql_inputs" if name == "nclql" else "baseline_inputs")
+    state, key = begin(agent, data), jax.random.key(0)
+    update = Player(monkeypatch).compiled(lambda state, batch: agent.update(state, batch, key))
+    for k in range(len(inputs["obs"])):
+        table = {column: rows[k] for column, rows in inputs.items()}
+        done = update(drawn(name, table), state, make_batch(name, table))
+        state = done.state
+        yield done
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_updates_are_those_of_the_released_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dacer, "mean_entropy", lambda *_: jnp.asarray(1.5))
+    data, delay = read(name), getattr(AGENTS[name], "delay", 1)
+    updates = list(play_updates(name, data, monkeypatch))
+    for column in (key for key in data if "/" not in key):
+        # Between its steps we keep a policy's last loss; the released code finds a new one.
+        rows = slice(None, None, delay if column == "policy_loss" else 1)
+        assert_close([SEEN[column](update) for update in updates[rows]], data[column][rows])
+    for (learner, field), numbers in recorded(data, "end"):
+        ours = getattr(getattr(updates[-1].state, learner), field)
+        jax.tree.map(assert_close, ours, weights(ours, numbers))
+
+
+def test_actions_of_nclql_are_those_of_the_released_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, agent, key = read("nclql"), AGENTS["nclql"], jax.random.key(0)
+    updates = list(play_updates("nclql", data, monkeypatch))
+    act = Player(monkeypatch).compiled(lambda *args: agent.act(*args, key, explore=True))
+    draws = {"uniform": [data["act/start"][None]], "normal": [data["act/chain"][:, None]]}
+    for k, actions in zip((0, 1, 4), data["act/actions"], strict=True):
+        assert_close(act(draws, updates[k].state, data["act/obs"]), actions)

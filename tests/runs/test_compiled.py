@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -44,7 +43,8 @@ def test_a_row_drawn_again_is_found_as_it_was_left() -> None:
     column, flat = jnp.zeros((1, 6, 1)), jnp.zeros((1, 6))
     batch = Batch(column, column, flat, flat, column, jnp.asarray(row), {"count": column})
     seeds = compiled.seed_keys([0])
-    state, metrics, rewrite = compiled.update(agent, 3, seeds, 0, jnp.zeros(1), batch)
+    update = compiled.compile_agent(agent, num_envs=1, num_updates=3).update
+    state, metrics, rewrite = update(seeds, 0, jnp.zeros(1), batch)
     assert int(state[0]) == 3
     assert float(metrics["seen"][0]) == 4.0  # both its rows had been counted twice before
     assert rewrite is not None
@@ -52,12 +52,3 @@ def test_a_row_drawn_again_is_found_as_it_was_left() -> None:
     table = np.zeros(8)
     table[row[0]] = np.asarray(rewrite["count"])[0, :, 0]  # as replay writes back: the last wins
     np.testing.assert_array_equal(table[[3, 5, 7]], [3, 1, 1])
-
-
-def test_equal_agents_share_what_was_compiled() -> None:
-    seeds = compiled.seed_keys([0, 1])
-    compiled.random_action(Counter(Spec(1, 1)), 4, seeds, 0)
-    size = compiled.random_action._cache_size()  # type: ignore[attr-defined]
-    compiled.random_action(Counter(Spec(1, 1)), 4, seeds, 5)
-    assert compiled.random_action._cache_size() == size  # type: ignore[attr-defined]
-    assert jax.tree.leaves(compiled.init(Counter(Spec(1, 1)), seeds))[0].shape == (2,)

@@ -1,16 +1,14 @@
-"""An agent's methods, compiled, with a leading seed axis and keys folded in on the device.
-
-The agent is a static argument: two runs of equal agents share what was compiled.
-"""
+"""An agent's methods with a leading seed axis and keys folded in on the device, compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from langevinrl.agents import Agent
 from langevinrl.types import Array, Batch, Key, PyTree, Update
@@ -19,25 +17,41 @@ from langevinrl.types import Array, Batch, Key, PyTree, Update
 STREAMS = {"init": 0, "act": 1, "update": 2, "warmup": 3}
 
 
+class Compiled(NamedTuple):
+    """What a run calls.  It belongs to the run: a process that makes many lets go of each."""
+
+    init: Callable[[Key], PyTree]
+    act: Callable[[Key, int, PyTree, np.ndarray], Array]
+    random_action: Callable[[Key, int], Array]
+    update: Callable[[Key, int, PyTree, Batch], Update]
+
+
+def compile_agent(agent: Agent, num_envs: int, num_updates: int) -> Compiled:
+    """The functions below for one agent, each compiled when first called."""
+    return Compiled(
+        jax.jit(partial(init, agent)),
+        jax.jit(partial(act, agent)),
+        jax.jit(partial(random_action, agent, num_envs)),
+        jax.jit(partial(update, agent, num_updates), donate_argnums=2),
+    )
+
+
 def seed_keys(seeds: Sequence[int]) -> Key:
     """The key that all of a seed's randomness comes from, one for each of S seeds."""
     return jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.uint32))
 
 
-@partial(jax.jit, static_argnums=0)
 def init(agent: Agent, seeds: Key) -> PyTree:
     """Fresh states, (S, ...)."""
     return over_seeds(agent.init, len(seeds))(_fold(seeds, "init", 0))
 
 
-@partial(jax.jit, static_argnums=0)
 def act(agent: Agent, seeds: Key, step: Array | int, state: PyTree, obs: Array) -> Array:
     """Exploring actions (S, E, A) for observations (S, E, O)."""
     explore = partial(agent.act, explore=True)
     return over_seeds(explore, len(seeds))(state, obs, _fold(seeds, "act", step))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def random_action(agent: Agent, num_envs: int, seeds: Key, step: Array | int) -> Array:
     """Actions (S, E, A) uniform over the box."""
     shape, bound = (num_envs, agent.spec.act_dim), agent.spec.act_bound
@@ -48,7 +62,6 @@ def random_action(agent: Agent, num_envs: int, seeds: Key, step: Array | int) ->
     return over_seeds(uniform, len(seeds))(_fold(seeds, "warmup", step))
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=4)
 def update(
     agent: Agent, num_updates: int, seeds: Key, step: Array | int, state: PyTree, batch: Batch
 ) -> Update:

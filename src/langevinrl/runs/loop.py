@@ -68,6 +68,7 @@ class Run:
             self.envs.close()
             raise
         self.seed_keys = compiled.seed_keys(seeds)
+        self._compile()
         self.vector_steps = 0  # taken so far, warm-up included
         self.stopping = False  # a callback has asked for it
         self.exact = True  # the environments are where a checkpoint left them
@@ -86,7 +87,7 @@ class Run:
     def __enter__(self) -> Run:
         with ExitStack() as stack:
             stack.callback(self.envs.close)
-            self.state = compiled.init(self.agent, self.seed_keys)
+            self.state = self.compiled.init(self.seed_keys)
             if self.start is None:
                 self.envs.reset()
             else:
@@ -113,17 +114,16 @@ class Run:
         config, step = self.config, self.vector_steps
         warming_up = step < config.warmup_steps
         if warming_up or config.random_actions:
-            action = compiled.random_action(self.agent, config.num_envs, self.seed_keys, step)
+            action = self.compiled.random_action(self.seed_keys, step)
         else:
-            action = compiled.act(self.agent, self.seed_keys, step, self.state, self.envs.obs)
+            action = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
         self.replay.add(self.envs.step(np.asarray(action)))
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})
         batch = self.replay.sample(config.batch_size * config.updates_per_iteration)
-        self.state, metrics, rewrite = compiled.update(
-            self.agent, config.updates_per_iteration, self.seed_keys, step, self.state, batch
-        )
+        updated = self.compiled.update(self.seed_keys, step, self.state, batch)
+        self.state, metrics, rewrite = updated
         if rewrite is not None:
             self.replay.rewrite(batch.row, jax.tree.map(np.asarray, rewrite))  # type: ignore[arg-type]  # a NumPy batch
         return StepInfo(False, self.iteration, self.state, metrics)
@@ -140,6 +140,7 @@ class Run:
         leave the shape of the state alone.
         """
         self.agent = dataclasses.replace(self.agent, **fields)  # type: ignore[type-var]  # agents are dataclasses
+        self._compile()
 
     def checkpoint(self, log_positions: dict[str, int]) -> Checkpoint:
         """All that going on from here needs."""
@@ -158,15 +159,18 @@ class Run:
         }
         return Checkpoint(arrays, metadata)
 
+    def _compile(self) -> None:
+        config = self.config
+        numbers = (config.num_envs, config.updates_per_iteration)
+        self.compiled = compiled.compile_agent(self.agent, *numbers)
+
     def _restore(self, saved: Checkpoint) -> None:
         arrays, metadata = saved
         self.vector_steps = metadata["step"]
         self.began = time.monotonic() - metadata["wall_seconds"]
         self.state = checkpoint.fill_leaves(self.state, arrays[STATE])
         self.replay.restore(arrays[REPLAY], metadata["replay"])
-        self.exact = self.envs.restore(
-            arrays[ENVS], metadata["envs"], restart=self.vector_steps
-        )
+        self.exact = self.envs.restore(arrays[ENVS], metadata["envs"], restart=self.vector_steps)
 
     def _heed(self, wants_stop: bool | None) -> None:
         self.stopping = self.stopping or bool(wants_stop)
