@@ -15,7 +15,7 @@ HUMANOID = Spec(376, 17)
 DEFAULTS = {
     "lql": {
         "inverse_temperature": 500.0, "num_steps": 20, "step_size": 1e-4, "learning_rate": 1e-4,
-        "activation": "mish", "best_of": 1, "start": "uniform", "clip": True, "normalise": True,
+        "activation": "mish", "best_of": 1, "start": "zero", "clip": True, "normalise": True,
     },
     "nclql": {
         "inverse_temperature": 500.0, "steps_per_level": 2, "num_levels": 10, "step_size": 1e-4,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,8 +48,9 @@ def test_one_update_equals_the_one_written_out_by_hand() -> None:
 
 def test_twenty_steps_move_an_action_by_no_more_than_half() -> None:
     state, obs = AGENT.init(jax.random.key(0)), jnp.ones((400, 3))
-    key = jax.random.key(5)
-    start = jax.random.uniform(jax.random.split(key)[0], (1, 400, 2), minval=-1.0, maxval=1.0)[0]
-    moved = jnp.linalg.norm(AGENT.act(state, obs, key, explore=True) - start, axis=-1)
-    assert float(moved.max()) < 0.5 + 0.25  # the drift's length, and noise of 0.045 an axis
-    assert float(moved.mean()) > 0.2
+    for start in ("zero", "uniform"):
+        path = replace(AGENT, start=start).trace(state, obs, jax.random.key(5))
+        assert bool((path[0] == 0).all()) == (start == "zero")
+        moved = jnp.linalg.norm(path[-1] - path[0], axis=-1)
+        assert float(moved.max()) < 0.5 + 0.25  # the drift's length, and noise of 0.045 an axis
+        assert float(moved.mean()) > 0.2

@@ -26,13 +26,18 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class LQL(Common):
-    """Langevin Q-learning: actions walk up the critic's gradient; there is no actor."""
+    """Langevin Q-learning: actions walk up the critic's gradient; there is no actor.
+
+    Twenty steps move an action by half a unit, a quarter of the box, so where the chain starts
+    decides what it can reach.  The paper gives no law.  Of three tried (docs/results.md), uniform
+    starts leave most actions where chance put them, and zero learned most.
+    """
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size
     num_steps: int = 20  # T: Langevin steps per action
-    # law of the first action: uniform (NC-LQL's code), normal (the paper's bandit), or zero
-    start: StartLaw = "uniform"
+    # law of the first action: zero learns best; or uniform (NC-LQL's code), normal (paper's bandit)
+    start: StartLaw = "zero"
     clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
     best_of: int = 1  # N: chains per action, the most valuable kept

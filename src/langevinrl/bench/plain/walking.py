@@ -43,9 +43,9 @@ def climb(
         return agent.inverse_temperature * gradient / (length + 1e-8)
 
     shape = (agent.best_of, len(obs), agent.spec.act_dim)
-    start = jnp.zeros(shape)
-    if agent.start == "uniform":
-        start = jax.random.uniform(start_key, shape, minval=-bound, maxval=bound)
+    start = jax.random.uniform(start_key, shape, minval=-bound, maxval=bound)
+    if agent.start == "zero":
+        start = jnp.zeros(shape)
     return walk(score, start, plan, walk_key, bound)
 
 
