@@ -1,7 +1,8 @@
 """A short run of every agent, boiled down to numbers: what a change of structure must not change.
 
-python tests/golden/record.py check   # what differs from golden.json, hashes too
-python tests/golden/record.py write   # make golden.json again, after a change that is meant
+python tests/golden/record.py check        # what differs from golden.json, hashes too
+python tests/golden/record.py write        # make golden.json again, after a change that is meant
+python tests/golden/record.py bandit DIR   # bandit.json from a folder of `langevinrl bandit --quick`
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-TABLE = HERE / "golden.json"
+TABLE, BANDIT = HERE / "golden.json", HERE / "bandit.json"
 sys.path.insert(0, str(HERE.parent))  # toys
 
 import conftest  # noqa: E402, F401  the compiler's flags, as in the tests
@@ -78,6 +79,17 @@ def record(folder: Path) -> dict[str, Any]:
     return {"hashes": hashes, "values": values}
 
 
+def record_bandit(folder: Path) -> dict[str, list[float]]:
+    """Every number of a quick study's tables."""
+    values: dict[str, list[float]] = {}
+    for table in ("seeds", "sweep", "smoothing", "search"):
+        with (folder / f"{table}.csv").open(newline="") as file:
+            for i, row in enumerate(csv.DictReader(file)):
+                place = f"{table} {i} {row.pop('method')} {row.pop('score', '')}"
+                values |= {f"{place} {name}": [float(v)] for name, v in row.items() if v}
+    return values
+
+
 def _moments(array: np.ndarray) -> list[float]:
     wide = array.astype(np.float64)
     return [float(f"{x:.8g}") for x in (wide.mean(), np.sqrt((wide**2).mean()))]
@@ -118,4 +130,8 @@ def main(mode: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if sys.argv[1] == "bandit":
+        numbers = record_bandit(Path(sys.argv[2]))
+        BANDIT.write_text(json.dumps(numbers, indent=0) + "\n")
+    else:
+        main(sys.argv[1])
