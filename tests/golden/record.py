@@ -2,7 +2,7 @@
 
 python tests/golden/record.py check        # what differs from golden.json, hashes too
 python tests/golden/record.py write        # make golden.json again, after a change that is meant
-python tests/golden/record.py bandit DIR   # bandit.json from a folder of `langevinrl bandit --quick`
+python tests/golden/record.py bandit DIR   # bandit.json from a quick study
 """
 
 from __future__ import annotations
