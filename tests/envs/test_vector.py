@@ -16,7 +16,7 @@ import pytest
 import toys
 from gymnasium.vector import AsyncVectorEnv
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed, lane_seed, name_of
+from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed, env_seed, name_of
 from langevinrl.errors import UserError
 from langevinrl.types import Transition
 
@@ -89,7 +89,7 @@ def test_a_lane_of_a_seed_is_the_same_alone_or_among_other_seeds() -> None:
 def test_no_two_lanes_share_a_start() -> None:
     starts = VectorEnv(toys.timed, list(range(5)), 4).reset()[:, :, 0]
     assert len(np.unique(starts)) == 20
-    training = {lane_seed(seed, lane) for seed in range(50) for lane in range(50)}
+    training = {env_seed(seed, lane) for seed in range(50) for lane in range(50)}
     assert len(training) == 2500
     # `evaluate --seed 0` must not begin where training's own environments began.
     evaluation = {episode_seed(seed, episode) for seed in range(50) for episode in range(50)}

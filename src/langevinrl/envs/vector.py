@@ -112,7 +112,7 @@ class VectorEnv:
     ) -> None:
         factory = resolve(env) if isinstance(env, str) else env
         name = name_of(env)
-        owner, num_lanes = os.getpid(), len(seeds) * num_envs
+        owner, num_all = os.getpid(), len(seeds) * num_envs
 
         def make() -> SnapshotWrapper:
             if os.getpid() != owner:
@@ -125,12 +125,12 @@ class VectorEnv:
         if asynchronous:
             # Forked from a clean process: a fork of this one, where JAX has threads, may hang.
             multiprocessing.set_forkserver_preload([__name__])
-            makers = [make] * num_lanes
+            makers = [make] * num_all
             self.vector = AsyncVectorEnv(makers, context="forkserver", autoreset_mode=mode)
         else:
-            self.vector = SyncVectorEnv([make] * num_lanes, autoreset_mode=mode)
+            self.vector = SyncVectorEnv([make] * num_all, autoreset_mode=mode)
         self.shape = (len(seeds), num_envs)
-        self.seeds = [lane_seed(seed, lane) for seed in seeds for lane in range(num_envs)]
+        self.seeds = [env_seed(seed, i) for seed in seeds for i in range(num_envs)]
         box = self.vector.single_action_space
         assert isinstance(box, gym.spaces.Box)
         assert self.vector.single_observation_space.shape is not None
@@ -187,7 +187,7 @@ class VectorEnv:
 
         Says whether they were put back.
         """
-        self.reset([lane_seed(seed, restart) for seed in self.seeds])
+        self.reset([env_seed(seed, restart) for seed in self.seeds])
         if any(one is None for one in metadata):
             return False
         states = [EnvState(_part(arrays, f"{i}/"), one or {}) for i, one in enumerate(metadata)]
@@ -206,9 +206,9 @@ def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def lane_seed(seed: int, lane: int) -> int:
+def env_seed(seed: int, index: int) -> int:
     """A seed for one environment, far from its neighbours'."""
-    return int(np.random.SeedSequence([seed, lane]).generate_state(1)[0])
+    return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
 def episode_seed(seed: int, episode: int) -> int:

@@ -1,4 +1,4 @@
-"""Replay: a ring of transitions in host memory, one lane per seed."""
+"""Replay: a ring of transitions in host memory, one ring per seed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from langevinrl.types import Batch, Spec, Transition
 class Replay:
     """The last `capacity` transitions of every seed; drawn uniformly with replacement.
 
-    All lanes fill in step.  Memory is claimed from the system only as rows are first written.
+    All seeds fill in step.  Memory is claimed from the system only as rows are first written.
     """
 
     def __init__(
         self, spec: Spec, capacity: int, seeds: Sequence[int], columns: dict[str, str] | None = None
     ) -> None:
-        lanes = len(seeds)
+        num_seeds = len(seeds)
         self.capacity, self.columns = capacity, columns or {}
         self.size = self.position = 0
         self.generators = [np.random.default_rng([seed, 0x5EED]) for seed in seeds]
@@ -33,11 +33,12 @@ class Replay:
             "next_obs": (spec.obs_dim,),
         }
         shapes |= {name: shapes[source] for name, source in self.columns.items()}
-        num_bytes = 4 * lanes * capacity * sum(int(np.prod(shape)) for shape in shapes.values())
+        num_bytes = 4 * num_seeds * capacity * sum(int(np.prod(shape)) for shape in shapes.values())
         _check_fits(num_bytes, capacity)
         self.num_bytes = num_bytes
         self.rings = {
-            name: np.zeros((lanes, capacity, *shape), np.float32) for name, shape in shapes.items()
+            name: np.zeros((num_seeds, capacity, *shape), np.float32)
+            for name, shape in shapes.items()
         }
 
     def add(self, transition: Transition) -> None:
@@ -51,10 +52,10 @@ class Replay:
         self.size = min(self.size + num_new, self.capacity)
 
     def sample(self, batch_size: int) -> Batch:
-        """A batch per seed, (S, B, ...); each lane draws from a generator of its own."""
+        """A batch per seed, (S, B, ...); each seed draws from a generator of its own."""
         row = np.stack([g.integers(self.size, size=batch_size) for g in self.generators])
         drawn: dict[str, Any] = {
-            name: np.stack([lane[r] for lane, r in zip(ring, row, strict=True)])
+            name: np.stack([own[r] for own, r in zip(ring, row, strict=True)])
             for name, ring in self.rings.items()
         }
         extra = {name: drawn.pop(name) for name in self.columns}
@@ -62,9 +63,9 @@ class Replay:
 
     def rewrite(self, row: np.ndarray, columns: dict[str, np.ndarray]) -> None:
         """Overwrite extra columns at the rows a batch came from."""
-        lanes = np.arange(len(row))[:, None]
+        seed = np.arange(len(row))[:, None]
         for name, values in columns.items():
-            self.rings[name][lanes, row] = values
+            self.rings[name][seed, row] = values
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The filled rows of every ring, for a checkpoint."""

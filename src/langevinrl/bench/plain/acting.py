@@ -14,12 +14,12 @@ from langevinrl.bench.plain.parts import (
     best,
     critics,
     decaying_adam,
-    follow,
     lesser,
     mlp,
     network,
-    regress,
+    soft_update,
     train,
+    update_critic,
     walk,
 )
 from langevinrl.samplers.langevin import Plan
@@ -58,7 +58,7 @@ def sac_update(agent: sac.SAC, state: sac.State, batch: Batch, key: Key) -> Upda
     next_q = critics(agent, state.critic.target_params, batch.next_obs, next_action)
     soft_q = next_q - alpha * next_log_prob[None]
     adam = optax.adam(agent.critic_learning_rate)
-    critic, backup = regress(agent, adam, state.critic, batch, soft_q)
+    critic, backup = update_critic(agent, adam, state.critic, batch, soft_q)
     noise = jax.random.normal(noise_key, batch.action.shape)
 
     def improvement(params: PyTree) -> Array:
@@ -77,7 +77,7 @@ def sac_update(agent: sac.SAC, state: sac.State, batch: Batch, key: Key) -> Upda
         "temperature/loss": temperature.loss,
         "temperature/alpha": alpha,
     }
-    return Update(sac.State(follow(critic, agent.target_rate), actor, temperature), metrics)
+    return Update(sac.State(soft_update(critic, agent.target_rate), actor, temperature), metrics)
 
 
 def qsm_act(agent: qsm.QSM, state: qsm.State, obs: Array, key: Key) -> Array:
@@ -100,7 +100,7 @@ def qsm_update(agent: qsm.QSM, state: qsm.State, batch: Batch, key: Key) -> Upda
     next_action = qsm_act(agent, state, batch.next_obs, next_key)
     next_q = critics(agent, state.critic.target_params, batch.next_obs, next_action)
     adam = optax.adam(agent.critic_learning_rate)
-    critic, backup = regress(agent, adam, state.critic, batch, next_q)
+    critic, backup = update_critic(agent, adam, state.critic, batch, next_q)
 
     def value(action: Array) -> Array:
         return lesser(agent, critic.params, batch.obs, action).sum()
@@ -118,7 +118,7 @@ def qsm_update(agent: qsm.QSM, state: qsm.State, batch: Batch, key: Key) -> Upda
         "policy/matching": actor.loss,
         "policy/slope": jnp.linalg.norm(slope, axis=-1).mean(),
     }
-    return Update(qsm.State(follow(critic, agent.target_rate), actor), metrics)
+    return Update(qsm.State(soft_update(critic, agent.target_rate), actor), metrics)
 
 
 def mfp_velocity(
@@ -168,7 +168,7 @@ def mfp_update(agent: mfp.MFP, state: mfp.State, batch: Batch, key: Key) -> Upda
     next_action = mfp_act(agent, state, batch.next_obs, next_key)
     next_q = critics(agent, state.critic.target_params, batch.next_obs, next_action)
     adam = optax.adam(agent.critic_learning_rate)
-    critic, backup = regress(agent, adam, state.critic, batch, next_q)
+    critic, backup = update_critic(agent, adam, state.critic, batch, next_q)
 
     model = mfp_act(agent, mfp.State(critic, state.actor), batch.obs, best_key)
     adam = optax.adam(agent.actor_learning_rate)
@@ -178,4 +178,4 @@ def mfp_update(agent: mfp.MFP, state: mfp.State, batch: Batch, key: Key) -> Upda
         "critic/backup": backup.mean(),
         "policy/imitation": actor.loss,
     }
-    return Update(mfp.State(follow(critic, agent.target_rate), actor), metrics)
+    return Update(mfp.State(soft_update(critic, agent.target_rate), actor), metrics)

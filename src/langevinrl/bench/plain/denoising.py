@@ -14,12 +14,12 @@ from langevinrl.bench.plain.parts import (
     best,
     critics,
     decaying_adam,
-    follow,
     lesser,
     network,
-    regress,
     select,
+    soft_update,
     train,
+    update_critic,
 )
 from langevinrl.learner import Learner
 from langevinrl.samplers.diffusion import Schedule, make_schedule
@@ -103,7 +103,7 @@ def dipo_update(agent: dipo.DIPO, state: dipo.State, batch: Batch, key: Key) -> 
         lambda grads, _: jax.vmap(lambda g: clip.update(g, optax.EmptyState())[0])(grads)
     )
     adam = optax.chain(clip_each, optax.adam(agent.critic_learning_rate))
-    critic, backup = regress(agent, adam, critic, batch, next_q)
+    critic, backup = update_critic(agent, adam, critic, batch, next_q)
 
     improved = dipo_improve(agent, critic.params, batch.obs, replayed)
     half = jnp.full((1, len(improved)), 0.5)
@@ -114,14 +114,14 @@ def dipo_update(agent: dipo.DIPO, state: dipo.State, batch: Batch, key: Key) -> 
     adam = optax.chain(clip, optax.adam(agent.actor_learning_rate))
     actor = train(state.actor, adam, denoising)
     due = state.updates % agent.actor_delay == 0
-    actor = select(due, follow(actor, agent.target_rate), actor)
+    actor = select(due, soft_update(actor, agent.target_rate), actor)
     metrics = {
         "critic/bellman": critic.loss,
         "critic/backup": backup.mean(),
         "policy/denoising": actor.loss,
         "policy/improvement": jnp.abs(improved - replayed).mean(),
     }
-    after = dipo.State(follow(critic, agent.target_rate), actor, state.updates + 1)
+    after = dipo.State(soft_update(critic, agent.target_rate), actor, state.updates + 1)
     return Update(after, metrics, {"improved": improved})
 
 
@@ -154,7 +154,7 @@ def qvpo_update(agent: qvpo.QVPO, state: qvpo.State, batch: Batch, key: Key) -> 
     next_action = choose(agent, actor.params, critic.params, batch.next_obs, next_key)
     next_q = critics(agent, critic.target_params, batch.next_obs, next_action)
     adam = optax.adam(agent.critic_learning_rate)
-    critic, backup = regress(agent, adam, critic, batch, next_q)
+    critic, backup = update_critic(agent, adam, critic, batch, next_q)
 
     omega = agent.entropy_weight * (1 - state.updates / agent.entropy_decay)
     omega = jnp.maximum(omega, agent.final_entropy_weight)
@@ -167,6 +167,6 @@ def qvpo_update(agent: qvpo.QVPO, state: qvpo.State, batch: Batch, key: Key) -> 
         "policy/denoising": actor.loss,
         "policy/entropy_weight": omega,
     }
-    critic = select(due, follow(critic, agent.target_rate), critic)
-    actor = select(due, follow(actor, agent.target_rate), actor)
+    critic = select(due, soft_update(critic, agent.target_rate), critic)
+    actor = select(due, soft_update(actor, agent.target_rate), actor)
     return Update(qvpo.State(critic, actor, state.updates + 1), metrics)

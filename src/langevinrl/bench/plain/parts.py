@@ -137,7 +137,7 @@ def decaying_adam(rate: float, final_rate: float) -> optax.GradientTransformatio
     return optax.adam(optax.linear_schedule(rate, final_rate, 50_000, 25_000))
 
 
-def follow(learner: Learner, rate: float) -> Learner:
+def soft_update(learner: Learner, rate: float) -> Learner:
     """The target copy moved a fraction `rate` of the way to the weights."""
     target = jax.tree.map(
         lambda new, old: rate * new + (1 - rate) * old, learner.params, learner.target_params
@@ -145,7 +145,7 @@ def follow(learner: Learner, rate: float) -> Learner:
     return learner._replace(target_params=target)
 
 
-def regress(
+def update_critic(
     agent: Method,
     optimiser: optax.GradientTransformation,
     critic: Learner,

@@ -15,14 +15,14 @@ from langevinrl.bench.plain.parts import (
     bellman,
     critics,
     decaying_adam,
-    follow,
     lesser,
     move,
     network,
-    regress,
     select,
+    soft_update,
     td_backup,
     train,
+    update_critic,
 )
 from langevinrl.learner import Learner
 from langevinrl.mixture import mean_entropy
@@ -121,7 +121,7 @@ def dacer_update(agent: dacer.DACER, state: dacer.State, batch: Batch, key: Key)
         "policy/entropy": entropy,
         "temperature/alpha": jnp.exp(temperature.params),
     }
-    critic = select(due, follow(critic, agent.target_rate), critic)
+    critic = select(due, soft_update(critic, agent.target_rate), critic)
     after = dacer.State(critic, actor, temperature, spread, entropy, state.updates + 1)
     return Update(after, metrics)
 
@@ -183,7 +183,7 @@ def sdac_update(agent: sdac.SDAC, state: sdac.State, batch: Batch, key: Key) -> 
     next_action = explore(agent, state, actor.params, batch.next_obs, next_key)
     next_q = critics(agent, critic.target_params, batch.next_obs, next_action)
     adam = optax.adam(agent.critic_learning_rate)
-    critic, backup = regress(agent, adam, critic, batch, next_q)
+    critic, backup = update_critic(agent, adam, critic, batch, next_q)
 
     clean = explore(agent, state, actor.params, batch.obs, action_key)
     adam = decaying_adam(agent.actor_learning_rate, agent.final_actor_learning_rate)
@@ -197,8 +197,8 @@ def sdac_update(agent: sdac.SDAC, state: sdac.State, batch: Batch, key: Key) -> 
         "policy/denoising": actor.loss,
         "temperature/alpha": jnp.exp(temperature.params),
     }
-    critic = select(due, follow(critic, agent.target_rate), critic)
-    actor = select(due, follow(actor, agent.target_rate), actor)
+    critic = select(due, soft_update(critic, agent.target_rate), critic)
+    actor = select(due, soft_update(actor, agent.target_rate), actor)
     return Update(sdac.State(critic, actor, temperature, state.updates + 1), metrics)
 
 
@@ -233,8 +233,8 @@ def dpmd_update(agent: dpmd.DPMD, state: dpmd.State, batch: Batch, key: Key) -> 
         "policy/weight": weight.mean(),
         "temperature/alpha": jnp.exp(temperature.params),
     }
-    critic = select(due, follow(critic, agent.target_rate), critic)
-    actor = select(due, follow(actor, agent.target_rate), actor)
+    critic = select(due, soft_update(critic, agent.target_rate), critic)
+    actor = select(due, soft_update(actor, agent.target_rate), actor)
     mean_q = state.mean_q + agent.statistics_rate * (q.mean() - state.mean_q)
     std_q = state.std_q + agent.statistics_rate * (q.std() - state.std_q)
     after = dpmd.State(critic, actor, temperature, state.updates + 1, mean_q, std_q)

@@ -13,12 +13,12 @@ from langevinrl.agents import lql, nclql
 from langevinrl.bench.plain.parts import (
     best,
     critics,
-    follow,
     lesser,
-    regress,
+    soft_update,
     squared,
     td_backup,
     train,
+    update_critic,
     walk,
 )
 from langevinrl.samplers.langevin import Plan, annealed_plan, constant_plan, geometric_sigmas
@@ -60,9 +60,9 @@ def lql_update(agent: lql.LQL, state: lql.State, batch: Batch, key: Key) -> Upda
     next_action = lql_act(agent, state, batch.next_obs, key)
     next_q = critics(agent, state.critic.target_params, batch.next_obs, next_action)
     adam = optax.adam(agent.learning_rate)
-    critic, backup = regress(agent, adam, state.critic, batch, next_q)
+    critic, backup = update_critic(agent, adam, state.critic, batch, next_q)
     metrics = {"critic/bellman": critic.loss, "critic/backup": backup.mean()}
-    return Update(lql.State(follow(critic, agent.target_rate)), metrics)
+    return Update(lql.State(soft_update(critic, agent.target_rate)), metrics)
 
 
 def sigmas_of(agent: nclql.NCLQL) -> Array:
@@ -101,4 +101,4 @@ def nclql_update(agent: nclql.NCLQL, state: nclql.State, batch: Batch, key: Key)
         "critic/smoothing": twice.loss,
         "critic/backup": backup.mean(),
     }
-    return Update(nclql.State(follow(twice, agent.target_rate)), metrics)
+    return Update(nclql.State(soft_update(twice, agent.target_rate)), metrics)

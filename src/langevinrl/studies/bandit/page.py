@@ -22,7 +22,7 @@ def write_page(out: Path) -> Path | None:
     if not methods:
         return None
     exact = study.exact
-    facts = {
+    content = {
         "bound": float(exact["bound"]),
         "near": float(exact["near"]),
         "centres": np.round(exact["centres"], 6).tolist(),
@@ -36,7 +36,7 @@ def write_page(out: Path) -> Path | None:
     }
     path = out / "page.html"
     # No "</" may stand in a script; base64 and numbers have none, labels might one day.
-    data = json.dumps(facts, separators=(",", ":")).replace("</", "<\\/")
+    data = json.dumps(content, separators=(",", ":")).replace("</", "<\\/")
     template = TEMPLATE.read_text(encoding="utf-8")
     path.write_text(template.replace("/*DATA*/null", data), encoding="utf-8")
     return path
