@@ -16,7 +16,7 @@ import pytest
 import toys
 from gymnasium.vector import AsyncVectorEnv
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed, env_seed, name_of
+from langevinrl.envs.vector import EnvFactory, VectorEnv, env_seed, episode_seed, name_of
 from langevinrl.errors import UserError
 from langevinrl.types import Transition
 
