@@ -5,7 +5,8 @@ From the root of the repository:
 python experiments/lql_start.py train [SEED...]   # every run that is not there yet
 python experiments/lql_start.py draw              # table.csv and curves.png from what is there
 
-The paper's hyperparameters, 10,000 iterations, two seeds, five episodes an evaluation.
+The paper's hyperparameters, 10,000 iterations, two seeds, five episodes an evaluation.  Runs
+that have not ended are shown as far as they got; `iterations` in the table says how far.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reference_policies import reference
 
 from langevinrl.analysis.curves import Curve, read_curves
 from langevinrl.analysis.figures import pyplot
-from langevinrl.analysis.tables import write_csv
+from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.runs.folder import RunFolder
 
 HERE = Path("results/lql_start")
@@ -51,16 +52,21 @@ def make(seeds: list[int]) -> None:
 
 
 def curves(start: str, task: str) -> list[Curve]:
-    """The seeds there are, as one curve."""
-    folders = [folder_of(start, task, seed) for seed in SEEDS]
-    return read_curves([f for f in folders if RunFolder(f).last_evaluation() >= ITERATIONS])
+    """The seeds there are, as one curve; one that is behind would cut the others short."""
+    reached = {
+        f: RunFolder(f).last_evaluation() for f in (folder_of(start, task, s) for s in SEEDS)
+    }
+    furthest = max(reached.values())
+    return read_curves([f for f, last in reached.items() if last == furthest > 0])
 
 
 def draw() -> None:
     plt = pyplot()
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    tasks = [task for task in TASKS if any(curves(start, task) for start in STARTS)]
+    size = (4 * len(tasks), 3.6)
+    figure, axes = plt.subplots(1, len(tasks), figsize=size, layout="constrained", squeeze=False)
     rows = []
-    for axis, task in zip(axes, TASKS, strict=True):
+    for axis, task in zip(axes[0], tasks, strict=True):
         for start, colour in STARTS.items():
             for curve in curves(start, task):
                 for seed in curve.returns:
@@ -68,18 +74,17 @@ def draw() -> None:
                 mean = curve.returns.mean(axis=0)
                 axis.plot(curve.iterations, mean, color=colour, label=f"{start} start")
                 last = curve.returns[:, -3:].mean(axis=1)  # each seed's last three evaluations
-                rows.append(
-                    {"task": task, "start": start, "seeds": len(last), "return": last.mean()}
-                    | {"worst seed": last.min(), "best evaluation": mean.max()}
-                )
+                row: Row = {"task": task, "start": start, "seeds": len(last)}
+                row |= {"iterations": curve.iterations[-1], "return": last.mean()}
+                rows.append(row | {"worst seed": last.min(), "best evaluation": mean.max()})
         for policy, line in (("random", ":"), ("zero", "-.")):
             axis.axhline(reference(task, policy), color="0.5", linestyle=line, linewidth=1,
                          label=f"{policy} actions")  # fmt: skip
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations", xlim=(0, ITERATIONS))
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
-    axes[0].set_ylabel("LQL's return")
-    axes[0].legend(frameon=False)
+    axes[0, 0].set_ylabel("LQL's return")
+    axes[0, 0].legend(frameon=False)
     write_csv(HERE / "table.csv", rows)
     figure.savefig(HERE / "curves.png", dpi=150)
     plt.close(figure)
