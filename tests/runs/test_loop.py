@@ -17,7 +17,6 @@ import pytest
 
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
-from langevinrl.model import Model
 from langevinrl.runs import callbacks, checkpoint, train
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import METADATA, RunFolder
@@ -228,15 +227,6 @@ def test_a_number_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(
     assert checkpoint.load(RunFolder(tmp_path / "run")).metadata["iteration"] == 20
 
 
-def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
-    plan = config("Hopper-v4", tmp_path)
-    plan.resolved().write(tmp_path / "config.json")
-    (tmp_path / "metrics.jsonl").write_text("precious")
-    with pytest.raises(UserError, match="resume"):
-        train.train(plan, quiet=True)
-    assert (tmp_path / "metrics.jsonl").read_text() == "precious"
-
-
 def test_a_run_killed_in_its_one_save_starts_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,15 +246,6 @@ def test_a_run_killed_in_its_one_save_starts_anew(
         train.resume(killed, quiet=True)
 
 
-def test_a_new_run_leaves_alone_what_is_not_its_own(tmp_path: Path) -> None:
-    (tmp_path / "checkpoints" / "best").mkdir(parents=True)
-    (tmp_path / "metrics.jsonl").write_text("precious")
-    with pytest.raises(UserError, match=r"has metrics\.jsonl, checkpoints but no config\.json"):
-        train.train(config("Hopper-v4", tmp_path), quiet=True)
-    assert (tmp_path / "metrics.jsonl").read_text() == "precious"
-    assert {path.name for path in tmp_path.iterdir()} == {"checkpoints", "metrics.jsonl"}
-
-
 @pytest.mark.parametrize(("evaluated", "begins_again"), [(10, True), (30, False), (40, False)])
 def test_a_run_without_its_checkpoints_is_not_begun_again_over_its_logs(
     evaluated: int, begins_again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -279,14 +260,6 @@ def test_a_run_without_its_checkpoints_is_not_begun_again_over_its_logs(
     assert (tmp_path / "evaluations.csv").read_text() == logged
 
 
-def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
-    tiny_run: Path, tmp_path: Path
-) -> None:
-    Model.load(tiny_run).save(tmp_path / "model")
-    with pytest.raises(UserError, match=r"lacks replay, envs.*not go on learning"):
-        train.resume(tmp_path / "model")
-
-
 def test_an_evaluator_that_cannot_be_built_leaves_nothing_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,8 +269,3 @@ def test_an_evaluator_that_cannot_be_built_leaves_nothing_open(
     with pytest.raises(ZeroDivisionError):
         train.train(config("Pendulum-v1", tmp_path / "run"), quiet=True)
     assert len(closed) == 1
-
-
-def test_resuming_what_is_no_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"config\.json"):
-        train.resume(tmp_path)

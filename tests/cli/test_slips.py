@@ -1,0 +1,74 @@
+"""Every slip is caught before anything is computed or written, and names what is near."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cli import Capture, fails
+
+from langevinrl.runs import loop
+
+
+@pytest.fixture
+def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing may be built, and nothing written, before a slip is reported."""
+
+    def refuse(*args: Any) -> None:
+        raise AssertionError("compute has begun")
+
+    monkeypatch.setattr(loop.compiled, "compile_agent", refuse)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("no_compute")
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        ("trian nclql --env Hopper-v4", "train"),
+        ("train nclqll --env Hopper-v4", "nclql"),
+        ("train nclql --env Hoper-v4", "Hopper-v4"),
+        ("train nclql --env Hoper-v4 --iterations 5", "Hopper-v4"),
+        ("train nclql --env Hopper-v4 --sigma-maxx 3", "--sigma-max"),
+        ("train nclql --env Hopper-v4 --batchsize 3", "--batch-size"),
+        ("train nclql --env Hopper-v4 --activation mush", "mish"),
+        ("train nclql --env CartPole-v1 --iterations 5", "Box"),
+        ("train nclql --env Hopper-v4 --gamma 2", "from 0 to 1"),
+        ("train nclql --env Hopper-v4 --gamma two", "--gamma"),
+        ("train nclql --env Hopper-v4 --warmup 3", "less than one batch"),
+        ("train nclql --env Pendulum-v1", "--iterations"),
+        ("train nclql", "--env"),
+        ("train nowhere.json", "nowhere.json"),
+        ("resume nowhere --iteration 3", "--iterations"),
+        ("evaluate nowhere --episode 3", "--episodes"),
+        ("params --obs-dim 3 --actdim 3", "--act-dim"),
+        ("agents please", "please"),
+    ],
+)
+def test_a_slip_ends_with_code_2_and_the_nearest_name(
+    words: str, nearest: str, capsys: Capture
+) -> None:
+    fails(*words.split())
+    assert nearest in capsys.readouterr().err
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.usefixtures("no_compute")
+def test_slips_in_a_config_file(capsys: Capture) -> None:
+    path = Path("config.json")
+    path.write_text('{"env": "Hopper-v4", "hyperparameters": {"sigma_maxx": 3.0}}')
+    fails("train", "config.json")
+    assert "did you mean sigma_max" in capsys.readouterr().err
+    path.write_text('{"env": "Hopper-v4", "agent": "nclqll"}')
+    fails("train", "config.json")
+    assert "did you mean nclql" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_compute")
+def test_a_run_is_never_overwritten(tiny_run: Path, capsys: Capture) -> None:
+    before = {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")}
+    fails("train", str(tiny_run / "config.json"), "--out", str(tiny_run))
+    said = capsys.readouterr().err
+    assert f"langevinrl resume {tiny_run}" in said and "--out" in said
+    assert {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")} == before

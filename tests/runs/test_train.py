@@ -1,0 +1,43 @@
+"""What a new run and a resumed one refuse, and leave as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_loop import config
+
+from langevinrl.errors import UserError
+from langevinrl.model import Model
+from langevinrl.runs import train
+
+
+def test_a_new_run_leaves_alone_what_is_not_its_own(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "best").mkdir(parents=True)
+    (tmp_path / "metrics.jsonl").write_text("precious")
+    with pytest.raises(UserError, match=r"has metrics\.jsonl, checkpoints but no config\.json"):
+        train.train(config("Hopper-v4", tmp_path), quiet=True)
+    assert (tmp_path / "metrics.jsonl").read_text() == "precious"
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoints", "metrics.jsonl"}
+
+
+def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
+    plan = config("Hopper-v4", tmp_path)
+    plan.resolved().write(tmp_path / "config.json")
+    (tmp_path / "metrics.jsonl").write_text("precious")
+    with pytest.raises(UserError, match="resume"):
+        train.train(plan, quiet=True)
+    assert (tmp_path / "metrics.jsonl").read_text() == "precious"
+
+
+def test_resuming_what_is_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"config\.json"):
+        train.resume(tmp_path)
+
+
+def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
+    tiny_run: Path, tmp_path: Path
+) -> None:
+    Model.load(tiny_run).save(tmp_path / "model")
+    with pytest.raises(UserError, match=r"lacks replay, envs.*not go on learning"):
+        train.resume(tmp_path / "model")
