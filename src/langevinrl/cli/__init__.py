@@ -14,6 +14,8 @@ VERBS: dict[str, str] = {
     "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--out FILE].",
+    "sweep": "Train a grid of runs: langevinrl sweep FILE [--backend local|ray|slurm].",
+    "reproduce": "A study of the paper: langevinrl reproduce STUDY [--scale F] [--yes].",
     "agents": "List the agents, a line each.",
     "params": "Count trainable parameters: langevinrl params --obs-dim O --act-dim A [--json].",
     "bandit": "The 2D bandit study, figures and table: langevinrl bandit --out DIR [--quick].",

@@ -9,7 +9,6 @@ import tyro
 
 from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
-from langevinrl.registry import METHODS
 
 
 @dataclass(frozen=True)
@@ -25,23 +24,13 @@ def main(words: list[str]) -> None:
     asked = parse(Params, words, "params")
     if asked.obs_dim < 1 or asked.act_dim < 1:
         raise UserError("--obs-dim and --act-dim count axes: at least 1 each")
-    counts = count_all(asked.obs_dim, asked.act_dim)
+    from langevinrl.studies.parameters import count_all
+    from langevinrl.types import Spec
+
+    pairs = count_all(Spec(asked.obs_dim, asked.act_dim))
+    counts = {name: critics + policy for name, (critics, policy) in pairs.items()}
     if asked.json:
         print(json.dumps(counts, indent=2))
         return
     for name, count in counts.items():
         print(f"{name:8} {count:>10,}")
-
-
-def count_all(obs_dim: int, act_dim: int) -> dict[str, int]:
-    """Trainable parameters of every agent at its defaults; nothing is computed."""
-    import jax
-
-    from langevinrl.learner import count_parameters
-    from langevinrl.types import Spec
-
-    spec, key = Spec(obs_dim, act_dim), jax.random.key(0)
-    agents = {name: method.load()(spec) for name, method in METHODS.items()}
-    return {
-        name: count_parameters(jax.eval_shape(agent.init, key)) for name, agent in agents.items()
-    }

@@ -81,6 +81,17 @@ def build(factory: EnvFactory, name: str) -> SnapshotWrapper:
     return SnapshotWrapper(env)
 
 
+def task_sizes(env: str) -> Spec:
+    """A task's sizes, by building it once."""
+    built = build(resolve(env), env)
+    try:
+        observations, actions = built.observation_space.shape, built.action_space.shape
+        assert observations is not None and actions is not None
+        return Spec(observations[0], actions[0])
+    finally:
+        built.close()
+
+
 def _advice(name: str, error: Exception) -> str:
     """What to install, where that is what is wrong."""
     if "Pusher-v4" in name:

@@ -17,7 +17,9 @@ from safetensors.numpy import load_file, save_file
 from langevinrl.errors import UserError
 from langevinrl.runs.folder import (
     ARRAYS,
+    ENVS,
     METADATA,
+    REPLAY,
     RunFolder,
     checkpoint_name,
     draft_of,
@@ -88,6 +90,13 @@ def load(folder: RunFolder, groups: list[str] | None = None) -> Checkpoint:
     except (OSError, ValueError, SafetensorError) as error:
         raise UserError(f"checkpoint {newest} is damaged: {error}") from error
     return Checkpoint(arrays, metadata)
+
+
+def keep_weights_only(folder: RunFolder) -> None:
+    """Drop what only going on needs, the replay above all: the run becomes a saved model."""
+    for checkpoint in folder.saved_checkpoints():
+        for group in (REPLAY, ENVS):
+            (checkpoint / f"{group}{ARRAYS}").unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

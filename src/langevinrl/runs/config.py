@@ -57,7 +57,8 @@ class RunConfig:
     # vector steps after warm-up; the paper's length if the task is one of its nine
     iterations: int | None = None
     seed: int = 0  # first seed
-    seeds: int = 1  # how many seeds to train side by side: seed, seed + 1, ...
+    seeds: int = 1  # how many seeds to train side by side: seed, seed + seed_step, ...
+    seed_step: int = 1  # from one seed to the next; the paper's are 100, 200, ...
     out: str | None = None  # run folder; runs/AGENT-ENV-SEED unless told
     num_envs: int = 5  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
@@ -77,7 +78,7 @@ class RunConfig:
 
     @property
     def seed_list(self) -> list[int]:
-        return list(range(self.seed, self.seed + self.seeds))
+        return [self.seed + i * self.seed_step for i in range(self.seeds)]
 
     @property
     def warmup_steps(self) -> int:

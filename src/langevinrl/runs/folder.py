@@ -5,7 +5,10 @@ versions.json    what it was made with
 metrics.jsonl    losses and values, a line per seed
 evaluations.csv  a row per evaluation episode
 checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
+resumes.jsonl    a line for each time it was taken up again: from where, with which versions
 curve.png        return over iterations
+
+The folder of a sweep has sweep.json, its run folders in jobs/, and the standing of each in state/.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from langevinrl.errors import UserError
 CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
 )  # fmt: skip
-CHECKPOINTS, CURVE, SWEEP = "checkpoints", "curve.png", "sweep.json"
+CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
+SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
+# Of one job's state: how far it is, what went wrong at each try, that it is done.
+PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
 METADATA, ARRAYS = "metadata.json", ".safetensors"  # of a checkpoint
 STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
 EVALUATION_COLUMNS = (
@@ -43,6 +49,7 @@ class RunFolder:
         self.metrics = self.path / METRICS
         self.evaluations = self.path / EVALUATIONS
         self.checkpoints = self.path / CHECKPOINTS
+        self.resumes = self.path / RESUMES
         self.curve = self.path / CURVE
 
     def __str__(self) -> str:
@@ -81,9 +88,8 @@ class RunFolder:
             )
 
     def create(self, made_with: dict[str, Any]) -> None:
-        """Make the folder, with its list of versions and a place for checkpoints."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.checkpoints.mkdir()
+        """Lay out the folder: a place for checkpoints, and the list of versions last."""
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
         self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
 
     def read_evaluations(self) -> list[dict[str, Any]]:
@@ -99,6 +105,16 @@ class RunFolder:
         if not self.evaluations.exists():
             return 0
         return max((int(row["iterations"]) for row in self.read_evaluations()), default=0)
+
+    def record_resume(self, iteration: int, made_with: dict[str, Any]) -> None:
+        """Note that the run was taken up again here, and with what."""
+        with self.resumes.open("a") as file:
+            file.write(json.dumps({"iteration": iteration, **made_with}) + "\n")
+
+    def saved_iteration(self) -> int:
+        """The iteration of the newest whole checkpoint; 0 if there is none."""
+        saved = self.saved_checkpoints()
+        return int(saved[-1].stem) if saved else 0
 
     def saved_checkpoints(self) -> list[Path]:
         """Whole checkpoints, the oldest first; of one iteration the spare copy comes first."""

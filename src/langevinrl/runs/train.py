@@ -37,13 +37,17 @@ class Stopped(KeyboardInterrupt):
 class _WriteConfig(Callback):
     """Makes the folder, once everything that could be refused has been built."""
 
-    def __init__(self, folder: RunFolder, new: bool) -> None:
-        self.folder, self.new = folder, new
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
 
     def on_start(self, run: Run) -> None:
-        if self.new:
-            self.folder.create(versions())
+        # The configuration first: a run killed here is then resumed, not taken for a stranger's.
+        self.folder.path.mkdir(parents=True, exist_ok=True)
         run.config.write(self.folder.config)
+        if self.folder.versions.exists():
+            self.folder.record_resume(run.iteration, versions())
+        else:
+            self.folder.create(versions())
 
 
 def train(
@@ -125,7 +129,7 @@ def _finish(
     record = Record(folder, saved.metadata["logs"] if saved else None)
     signals = StopOnSignal()
     hung = [
-        _WriteConfig(folder, new=not folder.config.exists()),
+        _WriteConfig(folder),
         record,
         Progress(folder, quiet),
         Evaluate(),

@@ -1,0 +1,78 @@
+"""langevinrl sweep FILE|DIR [--backend local|ray|slurm]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from langevinrl.cli.forms import parse
+from langevinrl.errors import UserError
+
+
+@dataclass(frozen=True)
+class Backends:
+    """Where jobs run."""
+
+    # this machine, one process per core or GPU; a Ray cluster; a SLURM queue
+    backend: Literal["local", "ray", "slurm"] = "local"
+    workers: int | None = None  # local: jobs at a time; one per core or GPU unless told
+    address: str | None = None  # ray: the cluster's address; a local one is started unless told
+    partition: str | None = None  # slurm: where to queue
+    hours: float = 24.0  # slurm: time limit of one job, which goes on after it by itself
+    memory: float = 8.0  # slurm and ray: gigabytes for one job
+    gpus: int = 0  # slurm and ray: GPUs for one job
+    # seeds of one configuration in one process, or each in its own; auto: what is faster
+    seeds_per_process: Literal["auto", "one", "all"] = "auto"
+    retries: int = 1  # further tries of a job that failed, before it is reported
+    keep_replay: bool = False  # keep what training a finished run further needs
+
+    def options(self) -> dict[str, object]:
+        """What the chosen backend is told beside the jobs."""
+        if self.retries < 0 or (self.workers is not None and self.workers < 1):
+            raise UserError("--retries counts from 0, --workers from 1")
+        shared = {"backend": self.backend, "retries": self.retries, "keep_replay": self.keep_replay}
+        if self.backend == "local":
+            return {**shared, "workers": self.workers}
+        cluster = {"memory": self.memory, "gpus": self.gpus}
+        if self.backend == "ray":
+            return {**shared, **cluster, "address": self.address}
+        return {**shared, **cluster, "partition": self.partition, "hours": self.hours}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Train every run of a grid; the same command goes on where it was cut."""
+
+    what: tyro.conf.Positional[Path]  # a TOML or JSON file, or the folder of a sweep to go on with
+    backends: Backends
+    out: Path | None = None  # folder of the sweep; sweeps/NAME of the file unless told
+
+
+def main(words: list[str]) -> None:
+    asked = parse(Sweep, words, "sweep")
+    from langevinrl.sweeps.grid import read_grid
+    from langevinrl.sweeps.queue import SweepFolder
+    from langevinrl.sweeps.start import go_on, sweep
+
+    options = asked.backends.options()
+    if asked.what.is_dir():
+        folder = go_on(SweepFolder(asked.what), **options)  # type: ignore[arg-type]  # one dict of several types
+    else:
+        out = asked.out or Path("sweeps") / asked.what.stem
+        grid = read_grid(asked.what)
+        per_process = asked.backends.seeds_per_process
+        folder = sweep(grid, out, seeds_per_process=per_process, **options)  # type: ignore[arg-type]
+    finish(folder)
+
+
+def finish(folder: object) -> None:
+    """Say where the runs lie; exit with 1 if one has failed."""
+    from langevinrl.sweeps.queue import SweepFolder
+
+    assert isinstance(folder, SweepFolder)
+    print(f"{folder.path}\nSee it with: langevinrl report {folder.path}")
+    if any(job.errors and not job.done for job in folder.jobs.values()):
+        raise SystemExit(1)

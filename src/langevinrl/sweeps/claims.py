@@ -1,0 +1,116 @@
+"""Who works on a job: a file that is held, kept fresh, and taken over when its holder is gone.
+
+Claims of one job are numbered.  A file is made only if there is none of its name, which one process
+can do, on network file systems too; whoever finds the highest claim dead makes the next number.  So
+two never hold one job, however they race.  A holder that slept past its time finds its file gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+EXPIRY = 120.0  # seconds without a sign of life after which a claim on another machine is dead
+PREFIX = "claim."
+
+
+class LostClaim(Exception):
+    """Another process took the job over, as this one gave no sign of life for too long."""
+
+
+class Claim:
+    """A job held by this process; `beat` every few seconds keeps it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def beat(self) -> None:
+        try:
+            os.utime(self.path)
+        except FileNotFoundError:
+            raise LostClaim(f"{self.path.parent.name} was taken over by another process") from None
+
+    def release(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def take(place: Path, expiry: float = EXPIRY) -> Claim | None:
+    """Claim the job whose state lies in `place`; None if it is held by a living process."""
+    place.mkdir(parents=True, exist_ok=True)
+    known = _claims(place)
+    if known and _is_alive(known[-1], expiry):
+        return None
+    number = _number(known[-1]) + 1 if known else 1
+    path = place / f"{PREFIX}{number}"
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    except FileExistsError:
+        return None
+    with os.fdopen(handle, "w") as file:
+        json.dump({"host": _host(), "pid": os.getpid(), "start": _start_of(os.getpid())}, file)
+    for dead in known:  # so that a holder that wakes up finds its claim gone
+        dead.unlink(missing_ok=True)
+    return Claim(path)
+
+
+def is_held(place: Path, expiry: float = EXPIRY) -> bool:
+    """Whether a living process holds the job."""
+    known = _claims(place)
+    return bool(known) and _is_alive(known[-1], expiry)
+
+
+def _claims(place: Path) -> list[Path]:
+    found = [path for path in place.glob(f"{PREFIX}*") if re.fullmatch(r"\d+", path.suffix[1:])]
+    return sorted(found, key=_number)
+
+
+def _number(path: Path) -> int:
+    return int(path.suffix[1:])
+
+
+def _is_alive(path: Path, expiry: float) -> bool:
+    """A process of this machine is looked for; one elsewhere lives while its file is fresh."""
+    try:
+        age = _now_at(path.parent) - path.stat().st_mtime
+        holder: dict[str, Any] = json.loads(path.read_text() or "{}")
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        holder = {}  # half written: its maker is at it, or died there
+    if holder.get("host") == _host() and holder.get("start"):
+        return _start_of(int(holder["pid"])) == holder["start"] and age < expiry
+    return age < expiry
+
+
+def _now_at(place: Path) -> float:
+    """The time by the file system's clock, which is the one that stamps claims."""
+    probe = place / f".clock.{_host()}.{os.getpid()}"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    return socket.gethostname()
+
+
+def _start_of(pid: int) -> str:
+    """When a process started, as the kernel counts; a number is reused, this pair is not."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if status[0] == "Z" else status[19]
+
+
+def wait_until_free(place: Path, expiry: float = EXPIRY, pause: float = 1.0) -> None:
+    """Return when nobody holds the job any more."""
+    while is_held(place, expiry):
+        time.sleep(pause)

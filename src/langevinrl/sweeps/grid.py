@@ -1,0 +1,121 @@
+"""A sweep's file, or a few lines of Python -> the run configurations it means."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langevinrl.errors import UserError, unknown
+from langevinrl.registry import METHODS
+from langevinrl.runs.config import RunConfig
+
+RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
+# Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
+NOT_AN_AXIS = ("out", "seed", "seeds", "seed_step")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Runs that share `base`, one for each combination of `axes`, each case of `cases`, each seed.
+
+    Grid(
+        base={"env": "Hopper-v4", "iterations": 20_000},
+        axes={"agent": ["lql", "nclql"], "inverse_temperature": [100.0, 500.0]},
+        seeds=[100, 200, 300],
+    ).configs()
+
+    A field is named as on the command line: those of a run and those of its agent side by side.
+    """
+
+    base: Mapping[str, Any]  # fields every run has
+    axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # fields that vary, each alone
+    cases: Sequence[Mapping[str, Any]] = ({},)  # fields that vary together
+    seeds: Sequence[int] = (0,)
+
+    def __post_init__(self) -> None:
+        for name, values in self.axes.items():
+            if name in NOT_AN_AXIS:
+                raise UserError(f"{name!r} is no axis; a sweep's seeds are listed as `seeds`")
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise UserError(f"axis {name!r} is {values!r}; expected a list of values")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise UserError(f"seeds are {list(self.seeds)}; expected a list of different numbers")
+
+    def configs(self) -> list[RunConfig]:
+        """One checked configuration per run, its seed alone in it."""
+        found = []
+        for case, *values in itertools.product(self.cases, *self.axes.values()):
+            settings = {**self.base, **case, **dict(zip(self.axes, values, strict=True))}
+            for seed in self.seeds:
+                found.append(make_config({**settings, "seed": seed}).resolved())
+        return found
+
+
+def make_config(settings: Mapping[str, Any]) -> RunConfig:
+    """A run from fields of its own and of its agent, side by side as on the command line."""
+    if "env" not in settings:
+        raise UserError("a run needs an env: give it in the base, or as an axis")
+    run = {name: value for name, value in settings.items() if name in RUN_FIELDS}
+    rest = {name: value for name, value in settings.items() if name not in RUN_FIELDS}
+    agent = run.get("agent", RunConfig.agent)
+    if agent not in METHODS:
+        raise UserError(unknown("agent", str(agent), METHODS))
+    known = [f.name for f in dataclasses.fields(METHODS[agent].load()) if f.name != "spec"]
+    for name in rest:
+        if name not in known:
+            raise UserError(unknown(f"field of a run or of {agent}", name, [*known, *RUN_FIELDS]))
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in rest.items()}
+    return RunConfig(**run, hyperparameters=values)
+
+
+def read_grid(path: Path) -> Grid:
+    """A grid from a TOML or JSON file with the keys base, axes, cases and seeds."""
+    try:
+        text = path.read_text()
+        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read a sweep from {path}: {error}") from error
+    known = [f.name for f in dataclasses.fields(Grid)]
+    if not isinstance(table, dict) or not isinstance(table.get("base"), dict):
+        raise UserError(f"{path} is not a sweep: it has no [base] table. Keys: {', '.join(known)}")
+    for name in table:
+        if name not in known:
+            raise UserError(f"{path}: " + unknown("key", name, known))
+    return Grid(**table)
+
+
+def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
+    """The same runs, the seeds of one configuration side by side in one process.
+
+    Seeds that do not follow each other in equal steps stay apart.
+    """
+    groups: dict[str, list[RunConfig]] = {}
+    for config in configs:
+        groups.setdefault(_digest(config, without=("out", "seed")), []).append(config)
+    found = []
+    for group in groups.values():
+        seeds = sorted(config.seed for config in group)
+        steps = {after - before for before, after in itertools.pairwise(seeds)} or {1}
+        if len(steps) == 1 and all(config.seeds == 1 for config in group):
+            joined = {"seed": seeds[0], "seeds": len(seeds), "seed_step": steps.pop(), "out": None}
+            found.append(dataclasses.replace(group[0], **joined).resolved())  # type: ignore[arg-type]  # one dict of fields
+        else:
+            found.extend(group)
+    return found
+
+
+def job_id(config: RunConfig) -> str:
+    """Ten characters that stand for everything a run is, but not for where it lies."""
+    return _digest(config, without=("out",))[:10]
+
+
+def _digest(config: RunConfig, without: Sequence[str]) -> str:
+    table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,107 @@
+"""Start a sweep, or go on with one: what the command line, the studies and Python call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from langevinrl.envs.vector import task_sizes
+from langevinrl.errors import UserError, unknown
+from langevinrl.runs.config import RunConfig
+from langevinrl.sweeps.grid import Grid, job_id, seeds_together
+from langevinrl.sweeps.local import LocalWorkers
+from langevinrl.sweeps.queue import Job, SweepFolder
+from langevinrl.sweeps.slots import find_slots, fit_slots, replay_bytes, visible_gpus
+from langevinrl.sweeps.table import SweepTable
+
+Backend: TypeAlias = Literal["local", "ray", "slurm"]
+PerProcess: TypeAlias = Literal["auto", "one", "all"]
+BACKENDS: tuple[Backend, ...] = ("local", "ray", "slurm")
+# Below this, compiling takes longer than training: seeds share a process, and so a program.
+SHORT = 3_000  # iterations
+
+
+def sweep(
+    runs: Grid | Sequence[RunConfig],
+    out: str | Path,
+    *,
+    backend: Backend = "local",
+    workers: int | None = None,
+    retries: int = 1,
+    keep_replay: bool = False,
+    seeds_per_process: PerProcess = "auto",
+    name: str = "",
+    study: str | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> SweepFolder:
+    """Train every run, each in a folder named by its hash below `out`; go on where it was cut.
+
+    sweep(Grid({"env": "Hopper-v4"}, {"agent": ["sac", "nclql"]}, seeds=[0, 1]), "sweeps/hopper")
+
+    runs: a grid, or run configurations
+    workers: jobs at a time; one per core or GPU unless told
+    retries: further tries of a job that failed, before it is reported
+    keep_replay: keep what is needed to train a finished run further, gigabytes each
+    seeds_per_process: all seeds of one configuration in one process, one, or what is faster
+    options: of the backend: `address` for ray, `partition` and others for slurm
+    """
+    configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
+    configs = arrange(configs, seeds_per_process)
+    folder = SweepFolder.write(Path(out), configs, name, study)
+    jobs = [folder.job(job_id(config)) for config in configs]
+    return go_on(folder, jobs, backend=backend, workers=workers, retries=retries,
+                 keep_replay=keep_replay, quiet=quiet, **options)  # fmt: skip
+
+
+def arrange(configs: Sequence[RunConfig], seeds_per_process: PerProcess) -> list[RunConfig]:
+    """Runs as jobs; left to us, seeds go together on a GPU and in short runs."""
+    if not configs:
+        raise UserError("the sweep has no run")
+    short = all((config.iterations or 0) <= SHORT for config in configs)
+    together = seeds_per_process == "all" or bool(visible_gpus()) or short
+    apart = seeds_per_process == "one" or not together
+    return list(configs) if apart else seeds_together(configs)
+
+
+def go_on(
+    folder: SweepFolder,
+    jobs: Sequence[Job] | None = None,
+    *,
+    backend: Backend = "local",
+    workers: int | None = None,
+    retries: int = 1,
+    keep_replay: bool = False,
+    quiet: bool = False,
+    **options: Any,
+) -> SweepFolder:
+    """Work on the jobs of a sweep's folder that are not done yet: all of them, unless told."""
+    if backend not in BACKENDS:
+        raise UserError(unknown("backend", backend, BACKENDS))
+    jobs = list(folder.jobs.values()) if jobs is None else jobs
+    todo = [job for job in jobs if not job.done]
+    if backend == "ray":
+        from langevinrl.sweeps.ray import run_on_ray
+
+        run_on_ray(folder, jobs, retries, keep_replay, quiet, **options)
+    elif backend == "slurm":
+        from langevinrl.sweeps.slurm import run_on_slurm
+
+        run_on_slurm(folder, jobs, retries, keep_replay, quiet, **options)
+    elif todo:
+        slots = find_slots(len(todo), workers)
+        slots = fit_slots(slots, memory_needs(todo), asked=workers is not None)
+        table = SweepTable(jobs, len(slots), quiet)
+        try:
+            LocalWorkers(folder, todo, slots, retries, keep_replay).run(table)
+        finally:
+            table.close()
+    return folder
+
+
+def memory_needs(jobs: Sequence[Job]) -> list[int]:
+    """Bytes of each job's replay; building each task once also finds a name that is wrong."""
+    sizes = {env: task_sizes(env) for env in {job.config.env for job in jobs}}
+    specs = [sizes[job.config.env] for job in jobs]
+    return [replay_bytes(j.config, s.obs_dim, s.act_dim) for j, s in zip(jobs, specs, strict=True)]
