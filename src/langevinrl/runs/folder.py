@@ -4,6 +4,7 @@ config.json      every field of the run
 versions.json    what it was made with
 metrics.jsonl    losses and values, a line per seed
 evaluations.csv  a row per evaluation episode
+resumes.jsonl    a line per time it was continued
 checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
 curve.png        return over iterations
 """
@@ -23,6 +24,7 @@ CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
 )  # fmt: skip
 CHECKPOINTS, CURVE, SWEEP = "checkpoints", "curve.png", "sweep.json"
+RESUMES = "resumes.jsonl"
 METADATA, ARRAYS = "metadata.json", ".safetensors"  # of a checkpoint
 STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
 EVALUATION_COLUMNS = (
@@ -44,6 +46,7 @@ class RunFolder:
         self.evaluations = self.path / EVALUATIONS
         self.checkpoints = self.path / CHECKPOINTS
         self.curve = self.path / CURVE
+        self.resumes = self.path / RESUMES
 
     def __str__(self) -> str:
         return str(self.path)
