@@ -4,6 +4,7 @@ config.json      every field of the run
 versions.json    what it was made with
 metrics.jsonl    losses and values, a line per seed
 evaluations.csv  a row per evaluation episode
+resumes.jsonl    a line per time it was continued
 checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
 resumes.jsonl    a line for each time it was taken up again: from where, with which versions
 curve.png        return over iterations
@@ -29,6 +30,7 @@ CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # Of one job's state: how far it is, what went wrong at each try, that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
+CLAIM = "claim."  # and a number, while a process works on it
 METADATA, ARRAYS = "metadata.json", ".safetensors"  # of a checkpoint
 STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
 EVALUATION_COLUMNS = (

@@ -1,7 +1,7 @@
 """What a study of the paper is, and how it is shortened.
 
-A study is data: methods, tasks, seeds, what all runs share and what they vary.  `runs` turns it into
-run configurations; at scale 1 they are the paper's.
+A study is data: methods, tasks, seeds, what all runs share and what they vary.  `runs` turns it
+into run configurations; at scale 1 they are the paper's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from langevinrl.sweeps.grid import make_config
 TASKS = tuple(PAPER_ITERATIONS)
 SEEDS = (100, 200, 300, 400, 500)  # of the released launcher
 NUM_ENVS, WARMUP, BATCH, CAPACITY = 5, 30_000, 256, 1_000_000  # the paper's table
-# Fields of agents that count updates; they shrink with the run.  A policy's `delay` of 2 is a ratio.
+# Fields of agents that count updates; they shrink with the run.  A policy's `delay` is a ratio.
 COUNTED = ("decay_start", "entropy_decay", "temperature_delay")
 # Below scale 0.01 no method can learn: such a run only rehearses the pipeline, so what an iteration
 # costs is cut as well.

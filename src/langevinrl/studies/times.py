@@ -1,8 +1,8 @@
 """The time table: what an iteration of each method costs on Humanoid, relative to NC-LQL.
 
-Timed are one update of a batch of 256 and one action for 5 environments, all methods in turn, in one
-process on all cores, so that what disturbs one disturbs all.  Environment steps are left out: they
-are the same for every method.
+Timed are one update of a batch of 256 and one action for 5 environments, all methods in turn, in
+one process on all cores, so that what disturbs one disturbs all.  Environment steps are left out:
+they are the same for every method.
 """
 
 from __future__ import annotations

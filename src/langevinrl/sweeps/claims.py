@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from langevinrl.runs.folder import CLAIM
+
 EXPIRY = 120.0  # seconds without a sign of life after which a claim on another machine is dead
-PREFIX = "claim."
 
 
-class LostClaim(Exception):
+class LostClaimError(Exception):
     """Another process took the job over, as this one gave no sign of life for too long."""
 
 
@@ -33,7 +34,9 @@ class Claim:
         try:
             os.utime(self.path)
         except FileNotFoundError:
-            raise LostClaim(f"{self.path.parent.name} was taken over by another process") from None
+            raise LostClaimError(
+                f"{self.path.parent.name} was taken over by another process"
+            ) from None
 
     def release(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -46,7 +49,7 @@ def take(place: Path, expiry: float = EXPIRY) -> Claim | None:
     if known and _is_alive(known[-1], expiry):
         return None
     number = _number(known[-1]) + 1 if known else 1
-    path = place / f"{PREFIX}{number}"
+    path = place / f"{CLAIM}{number}"
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     except FileExistsError:
@@ -65,7 +68,7 @@ def is_held(place: Path, expiry: float = EXPIRY) -> bool:
 
 
 def _claims(place: Path) -> list[Path]:
-    found = [path for path in place.glob(f"{PREFIX}*") if re.fullmatch(r"\d+", path.suffix[1:])]
+    found = [path for path in place.glob(f"{CLAIM}*") if re.fullmatch(r"\d+", path.suffix[1:])]
     return sorted(found, key=_number)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.errors import UserError
 from langevinrl.runs.folder import DONE, PROGRAMS, PROGRESS
 from langevinrl.sweeps import claims
-from langevinrl.sweeps.claims import Claim, LostClaim
+from langevinrl.sweeps.claims import Claim, LostClaimError
 from langevinrl.sweeps.queue import Job, SweepFolder, is_begun, write
 from langevinrl.sweeps.slots import stay_on
 
@@ -48,7 +48,7 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
     beat = Heartbeat(job, claim)
     try:
         return "done" if job.done else _work(folder, job, beat, keep_replay)
-    except LostClaim:
+    except LostClaimError:
         return "busy"
     except UserError as error:
         job.record_error(str(error))
@@ -126,7 +126,7 @@ class Heartbeat:
             try:
                 self.claim.beat()
                 write(self.job.state / PROGRESS, json.dumps(self.news) + "\n")
-            except LostClaim:
+            except LostClaimError:
                 self.lost = True
                 return
             except OSError:  # a file system that is away for a moment: the claim is still ours

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.loop import Run, StepInfo
-from langevinrl.sweeps.claims import LostClaim
+from langevinrl.sweeps.claims import LostClaimError
 
 if TYPE_CHECKING:
     from langevinrl.sweeps.job import Heartbeat
@@ -24,7 +24,7 @@ class Watch(Callback):
 
     def on_step(self, run: Run, info: StepInfo) -> bool:
         if self.beat.lost:
-            raise LostClaim  # without saving: another process writes to the folder
+            raise LostClaimError  # without saving: another process writes to the folder
         self.beat.tell(info.iteration)
         return self.beat.alone
 

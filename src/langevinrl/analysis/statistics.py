@@ -1,0 +1,140 @@
+"""Statistics over seeds and tasks: aggregates, profiles, comparisons, and their intervals.
+
+Scores are a list with an array per task whose last axis is the seeds; tasks may have different
+numbers of them, and every task weighs the same.  Leading axes are resamples.  For tasks with the
+same number of seeds these are the statistics of Agarwal et al., Deep Reinforcement Learning at the
+Edge of the Statistical Precipice (2021), arXiv 2108.13264.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+Scores: TypeAlias = Sequence[np.ndarray]  # per task (..., seeds)
+Statistic: TypeAlias = Callable[[Scores], np.ndarray]  # -> (...,) or (..., anything)
+RESAMPLES, CONFIDENCE, BOOTSTRAP_SEED = 2_000, 0.95, 0
+
+
+class Estimate(NamedTuple):
+    """A statistic and its interval; low and high are nan where seeds cannot tell."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def mean(scores: Scores) -> np.ndarray:
+    """Mean over tasks of each task's mean."""
+    return _task_means(scores).mean(axis=-1)
+
+
+def median(scores: Scores) -> np.ndarray:
+    """Median over tasks of each task's mean."""
+    return np.median(_task_means(scores), axis=-1)
+
+
+def _task_means(scores: Scores) -> np.ndarray:
+    return np.stack([task.mean(axis=-1) for task in scores], axis=-1)
+
+
+def iqm(scores: Scores) -> np.ndarray:
+    """Interquartile mean: of all runs of all tasks, the mean of the middle half.
+
+    As usual, a quarter of the runs at each end is cut, rounded down to whole runs.  Where tasks
+    have different numbers of seeds, each run counts as often as makes tasks equal.
+    """
+    counts = [task.shape[-1] for task in scores]
+    times = math.lcm(*counts)
+    weights = np.concatenate([np.full(n, times // n) for n in counts])
+    runs = np.concatenate(list(scores), axis=-1)
+    order = np.argsort(runs, axis=-1, kind="stable")
+    runs, weights = np.take_along_axis(runs, order, axis=-1), weights[order]
+    ends = weights.cumsum(axis=-1)
+    total = times * len(counts)
+    cut = total // 4
+    inside = np.minimum(ends, total - cut) - np.maximum(ends - weights, cut)
+    return (runs * inside.clip(0)).sum(axis=-1) / (total - 2 * cut)
+
+
+def optimality_gap(scores: Scores, target: float = 1.0) -> np.ndarray:
+    """How far runs stay below the target on average; what lies above it does not count."""
+    return target - mean([np.minimum(task, target) for task in scores])
+
+
+def profile(scores: Scores, thresholds: np.ndarray) -> np.ndarray:
+    """The fraction of runs that score above each threshold, mean over tasks; (..., thresholds)."""
+    above = [(task[..., None, :] > thresholds[:, None]).mean(axis=-1) for task in scores]
+    return np.mean(above, axis=0)
+
+
+def probability_of_improvement(first: Scores, second: Scores) -> np.ndarray:
+    """How often a run of the first beats one of the second, mean over tasks; a tie is a half."""
+    wins = []
+    for x, y in zip(first, second, strict=True):
+        x, y = x[..., :, None], y[..., None, :]
+        wins.append(((x > y) + 0.5 * (x == y)).mean(axis=(-2, -1)))
+    return np.mean(wins, axis=0)
+
+
+AGGREGATES: dict[str, Statistic] = {
+    "mean": mean,
+    "median": median,
+    "IQM": iqm,
+    "optimality gap": optimality_gap,
+}
+
+
+def resample(
+    scores: Scores, draws: np.random.Generator, resamples: int = RESAMPLES
+) -> list[np.ndarray]:
+    """Seeds drawn again with replacement, within each task: (seeds,) to (resamples, seeds)."""
+    return [
+        task[draws.integers(task.shape[-1], size=(resamples, task.shape[-1]))] for task in scores
+    ]
+
+
+def estimate(
+    statistic: Callable[..., np.ndarray],
+    *scores: Scores,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+    seed: int = BOOTSTRAP_SEED,
+) -> Estimate:
+    """A statistic of one or more methods' scores with its stratified percentile interval.
+
+    estimate(iqm, scores); estimate(probability_of_improvement, ours, theirs).  A task with one
+    seed shows none of its spread, so with such a task there is no interval, rather than one that
+    is too narrow.
+    """
+    value = np.asarray(statistic(*scores))
+    if min(task.shape[-1] for one in scores for task in one) < 2:
+        absent = np.full_like(value, np.nan, dtype=float)
+        return Estimate(value, absent, absent)
+    draws = np.random.default_rng(seed)
+    redrawn = statistic(*(resample(one, draws, resamples) for one in scores))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(redrawn, (tail, 1 - tail), axis=0)
+    return Estimate(value, low, high)
+
+
+def estimate_curve(curves: Scores, statistic: Statistic = mean) -> Estimate:
+    """A statistic at every point of a curve; per task (seeds, P), nan where a seed has no value.
+
+    A point has a value where every seed of every task has one: a seed that stopped early, or was
+    first evaluated late, would otherwise make the curve jump.  Seeds are drawn whole.
+    """
+    num_points = curves[0].shape[-1]
+    known = np.all([np.isfinite(task).all(axis=0) for task in curves], axis=0)
+    filled = Estimate(*(np.full(num_points, np.nan) for _ in range(3)))
+    if not known.any():
+        return filled
+    # Bootstrapped point by point from the same seed: the same seeds are drawn at every point.
+    for i in np.flatnonzero(known):
+        here = estimate(statistic, [task[:, i] for task in curves])
+        for whole, part in zip(filled, here, strict=True):
+            whole[i] = part
+    return filled

@@ -1,0 +1,122 @@
+"""Scales, axes and comparisons, on runs whose numbers are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from folders import make_run
+
+from langevinrl.analysis.comparison import compare
+from langevinrl.analysis.evaluations import Series
+from langevinrl.analysis.grids import final_returns, mean_curve, on_grid, own_grid, shared_range
+from langevinrl.analysis.normalise import RANDOM_RETURNS, normalise
+from langevinrl.analysis.paper import TASKS
+from langevinrl.analysis.records import Group, RunRecord, find_runs, group_runs
+from langevinrl.errors import UserError
+
+
+def run(*returns: list[float], planned: int = 40, hours: float = 1.0) -> RunRecord:
+    """Seeds evaluated at iterations 10, 20, ..."""
+    series = []
+    for seed, values in enumerate(returns):
+        at = 10 * np.arange(1, len(values) + 1)
+        series.append(Series(seed, at, 5 * at, at * hours, np.array(values)))
+    return RunRecord(Path(), {"iterations": planned}, {}, series, "done")
+
+
+def group(*runs: RunRecord, agent: str = "nclql", env: str = "Hopper-v4") -> Group:
+    series = [one for record in runs for one in record.series]
+    return Group(agent, env, agent.upper(), "#000000", {}, series, list(runs))
+
+
+def test_between_evaluations_is_a_line_and_beyond_them_nothing() -> None:
+    one = group(run([1.0, 3.0, 4.0]), run([0.0, 2.0], planned=20))
+    np.testing.assert_allclose(
+        on_grid(one, "iterations", np.array([5.0, 15.0, 25.0, 31.0])),
+        [[np.nan, 2.0, 3.5, np.nan], [np.nan, 1.0, np.nan, np.nan]],
+    )
+    np.testing.assert_allclose(on_grid(one, "env_steps", np.array([75.0]))[:, 0], [2.0, 1.0])
+    np.testing.assert_allclose(on_grid(one, "progress", np.array([0.5]))[:, 0], [3.0, 0.0])
+    assert shared_range([one], "iterations") == (10, 20)
+    np.testing.assert_allclose(mean_curve(one), [[10, 20], [0.5, 2.5]])
+
+
+def test_runs_of_different_clocks_meet_on_an_even_grid() -> None:
+    one = group(run([0.0, 1.0, 2.0]), run([0.0, 1.0, 2.0], hours=2.0))  # 10-30 and 20-60 hours
+    np.testing.assert_allclose(own_grid(one, "hours"), [20, 25, 30])
+    assert own_grid(group(run([0.0, 1.0]), run([0.0], hours=9.0)), "hours").size == 0
+
+
+def test_only_seeds_that_got_there_are_final() -> None:
+    assert final_returns(group(run([1, 2, 3, 4], [1, 2, 3]))).tolist() == [4.0]
+    assert final_returns(group(run([1, 2, 3, 4], [1, 2, 3])), 0.5).tolist() == [2.0, 2.0]
+
+
+def test_min_max_is_over_methods_and_points() -> None:
+    groups = [group(run([0.0, 4.0], [2.0, 8.0])), group(run([-1.0, 3.0]), agent="sac")]
+    scale = normalise(groups)
+    assert scale.bounds == {"Hopper": (-1.0, 6.0)}
+    np.testing.assert_allclose(scale.score("Hopper", np.array([-1, 6, 13, np.nan])), [0, 1, 2, 0])
+    assert "lowest and 1 the highest mean return" in scale.in_words()
+    assert "Hopper -1 to 6" in scale.in_words()
+
+
+def test_random_to_best_is_between_random_actions_and_the_best_end() -> None:
+    groups = [group(run([900.0, 518.0289])), group(run([0.0, 100.0]), agent="sac")]
+    scale = normalise(groups, "random-to-best")
+    np.testing.assert_allclose(scale.score("Hopper", np.array([18.0288, 518.0289])), [0, 1])
+    assert {f"{task}-v4" for task in TASKS} < set(RANDOM_RETURNS)
+
+
+def test_the_table_of_random_returns_is_the_measured_one() -> None:
+    path = Path(__file__).parents[2] / "results" / "reference" / "returns.csv"
+    rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    assert {row[0]: float(row[3]) for row in rows if row[1] == "random"} == RANDOM_RETURNS
+
+
+def test_scales_that_cannot_be_are_refused() -> None:
+    five = group(run([0.0, 1.0]), env="Hopper-v5")
+    with pytest.raises(UserError, match=r"no return of random actions on Hopper-v5 .*Hopper-v4"):
+        normalise([five], "random-to-best")
+    with pytest.raises(UserError, match="Hopper-v4 and Hopper-v5 are different tasks"):
+        normalise([group(run([0.0, 1.0])), five])
+    mixed = normalise([group(run([0.0, 1.0])), five], mix_versions=True)
+    assert mixed.bounds == {"Hopper": (0.0, 1.0)}
+    with pytest.raises(UserError, match="fewer than two different"):
+        normalise([group(run([1.0]))])
+    with pytest.raises(UserError, match="above random actions on Hopper-v4"):
+        normalise([group(run([1.0]))], "random-to-best")
+    with pytest.raises(UserError, match="did you mean min-max"):
+        normalise([five], "minmax")  # type: ignore[arg-type]
+
+
+def test_who_lacks_a_task_or_an_end_is_left_out_and_named() -> None:
+    whole, cut = run([0, 1, 2, 3], [0, 1, 2, 5]), run([0, 1])
+    groups = [
+        group(whole), group(whole, env="Ant-v4"),
+        group(run([0, 0, 1, 1], [0, 1]), agent="lql"), group(whole, agent="lql", env="Ant-v4"),
+        group(whole, agent="sac"), group(cut, agent="sac", env="Ant-v4"),
+    ]  # fmt: skip
+    found = compare(groups, normalise(groups))
+    assert found.tasks == ["Ant", "Hopper"] and list(found.methods) == ["NCLQL", "LQL"]
+    assert [len(task) for task in found.scores("LQL")] == [2, 1]
+    np.testing.assert_allclose(found.scores("NCLQL")[0], [0.75, 1.25])
+    assert any(
+        "LQL on Hopper-v4: 1 of 2 seeds were not evaluated at 100%" in n for n in found.notes
+    )
+    assert "SAC is not in the aggregates: it has no finished seed on Ant." in found.notes
+    grid, curve = found.curve("LQL", "iterations", points=3) or (np.empty(0), None)
+    np.testing.assert_allclose(grid, [10, 15, 20])  # as far as its shortest seed
+    assert curve is not None and np.isfinite(curve.value).all()
+
+
+def test_runs_of_different_lengths_are_pointed_out(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", points=2)
+    make_run(tmp_path / "b", "sac", points=3)
+    groups = group_runs(find_runs([tmp_path]))
+    (note,) = compare(groups, normalise(groups)).notes
+    assert notes == [
+        "Runs on Hopper are 200 and 300 iterations long; progress is of each run's own."
+    ]

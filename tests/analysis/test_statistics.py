@@ -1,0 +1,104 @@
+"""Each statistic against values worked by hand; intervals against what the bootstrap must give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from langevinrl.analysis import statistics
+from langevinrl.analysis.statistics import estimate, estimate_curve
+
+EVEN = [np.array([0.0, 0.2, 0.4, 0.9]), np.array([1.0, 0.1, 0.3, 0.8])]
+RAGGED = [np.array([0.0, 1.0]), np.array([0.5])]
+
+
+def test_mean_and_median_are_over_tasks() -> None:
+    three = [*EVEN, np.array([2.0, 2.0, 2.0, 2.0])]  # task means 0.375, 0.55, 2
+    assert statistics.mean(three) == pytest.approx(2.925 / 3)
+    assert statistics.median(three) == pytest.approx(0.55)
+
+
+def test_iqm_is_the_mean_of_the_middle_half() -> None:
+    # 0 0.1 | 0.2 0.3 0.4 0.8 | 0.9 1
+    assert statistics.iqm(EVEN) == pytest.approx(1.7 / 4)
+    # Of six runs one and a half would be cut at each end, so one is.
+    six = [np.array([6.0, 1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
+    assert statistics.iqm(six) == pytest.approx(3.5)
+
+
+def test_tasks_weigh_the_same_whatever_their_seeds() -> None:
+    assert statistics.mean(RAGGED) == pytest.approx(0.5)
+    # As if 0 0.5 0.5 1: the middle half is 0.5 0.5.
+    assert statistics.iqm(RAGGED) == pytest.approx(0.5)
+    # Three seeds and two: as if 0 0 1 1 2 2 and 5 5 5 6 6 6, of which three are cut at each end.
+    uneven = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 6.0])]
+    assert statistics.iqm(uneven) == pytest.approx((1 + 2 + 2 + 5 + 5 + 5) / 6)
+    doubled = [np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.5, 0.5])]
+    for statistic in statistics.AGGREGATES.values():
+        assert statistic(doubled) == pytest.approx(statistic(RAGGED))
+
+
+def test_optimality_gap_forgives_nothing_below_and_credits_nothing_above() -> None:
+    assert statistics.optimality_gap([np.array([0.5, 3.0]), np.array([1.0, 1.0])]) == 0.125
+    assert statistics.optimality_gap([np.array([0.5, 3.0])], target=2.0) == 0.75
+
+
+def test_a_profile_counts_runs_above_each_threshold() -> None:
+    found = statistics.profile(EVEN, np.array([-1.0, 0.1, 0.4, 0.85, 1.0]))
+    np.testing.assert_allclose(found, [1.0, 6 / 8, 3 / 8, 2 / 8, 0.0])
+    np.testing.assert_allclose(statistics.profile(RAGGED, np.array([0.4])), [0.75])
+
+
+def test_probability_of_improvement_counts_pairs_and_half_of_ties() -> None:
+    x, y = [np.array([1.0, 2.0])], [np.array([1.0, 0.0, 3.0])]
+    # 1 against 1, 0, 3: a tie and a win; 2: two wins.
+    assert statistics.probability_of_improvement(x, y) == pytest.approx(3.5 / 6)
+    assert statistics.probability_of_improvement(y, x) == pytest.approx(2.5 / 6)
+    two = statistics.probability_of_improvement([*x, np.array([1.0])], [*y, np.array([0.0])])
+    assert two == pytest.approx((3.5 / 6 + 1) / 2)
+
+
+def test_the_interval_of_a_mean_of_two_is_known() -> None:
+    """Of seeds 0 and 1 a resample is 0, 0.5 or 1 with chances 1/4, 1/2, 1/4."""
+    found = estimate(statistics.mean, [np.array([0.0, 1.0])])
+    assert found == (0.5, 0.0, 1.0)
+    narrow = estimate(statistics.mean, [np.array([0.0, 1.0])], confidence=0.4)
+    assert narrow == (0.5, 0.5, 0.5)
+
+
+def test_intervals_agree_with_the_normal_law_where_it_holds() -> None:
+    draws = np.random.default_rng(1)
+    seeds = [draws.normal(size=400) for _ in range(4)]
+    found = estimate(statistics.mean, seeds)
+    error = np.sqrt(sum(np.var(s) / 400 for s in seeds)) / 4
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.08)
+    assert found.low < found.value < found.high
+
+
+def test_seeds_are_drawn_within_their_task() -> None:
+    """Tasks far apart whose seeds agree have no spread, however far apart they are."""
+    found = estimate(statistics.iqm, [np.full(3, 0.1), np.full(3, 0.9)])
+    assert found.low == found.high == found.value
+
+
+def test_the_same_numbers_come_again() -> None:
+    assert estimate(statistics.iqm, EVEN) == estimate(statistics.iqm, EVEN)
+
+
+def test_one_seed_on_any_task_is_no_interval() -> None:
+    found = estimate(statistics.mean, RAGGED)
+    assert found.value == 0.5 and np.isnan(found.low) and np.isnan(found.high)
+    both = estimate(statistics.probability_of_improvement, EVEN, [EVEN[0], np.array([1.0])])
+    assert np.isnan(both.low)
+    shape = estimate(lambda s: statistics.profile(s, np.arange(3.0)), RAGGED)
+    assert shape.low.shape == (3,) and np.isnan(shape.low).all()
+
+
+def test_a_curve_has_values_where_every_seed_has() -> None:
+    first = np.array([[np.nan, 1.0, 2.0], [0.0, 1.0, 4.0]])
+    second = np.array([[0.0, 3.0, 5.0], [0.0, 3.0, 7.0]])
+    found = estimate_curve([first, second])
+    np.testing.assert_allclose(found.value, [np.nan, 2.0, 4.5])
+    np.testing.assert_allclose(found.low, [np.nan, 2.0, 3.5])
+    np.testing.assert_allclose(found.high, [np.nan, 2.0, 5.5])
+    assert np.isnan(estimate_curve([np.full((2, 3), np.nan)]).value).all()
