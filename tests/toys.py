@@ -131,6 +131,20 @@ def wide() -> gym.Env[Any, Any]:
     return gym.wrappers.TimeLimit(SavedClock(bound=2.0), 7)
 
 
+class Breaking(SavedClock):
+    """Fails at its thirtieth step."""
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if self.steps == 30:
+            raise RuntimeError("the wheel came off")
+        return super().step(action)
+
+
+def breaking() -> gym.Env[Any, Any]:
+    """Fails in the middle of an episode."""
+    return Breaking()
+
+
 def not_an_environment() -> int:
     return 3
 

@@ -24,7 +24,7 @@ COUNTED = ("decay_start", "entropy_decay", "temperature_delay")
 # Below scale 0.01 no method can learn: such a run only rehearses the pipeline, so what an iteration
 # costs is cut as well.
 REHEARSAL = 0.01
-REHEARSAL_BATCH = 32
+REHEARSAL_BATCH = 16
 REHEARSAL_MOST = {"best_of": 4, "num_noises": 8, "num_entropy_actions": 20, "num_uniform": 4}
 
 

@@ -7,7 +7,9 @@ they are the same for every method.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 from rich.console import Console
@@ -23,7 +25,7 @@ from langevinrl.types import Spec
 
 def time_table(spec: Spec = HUMANOID, repeats: int = 9, rows: int = BATCH) -> list[Row]:
     """A row per method: milliseconds, ratio to NC-LQL, and the paper's ratio where it lists one."""
-    calls: dict[str, Updating | Acting] = {}
+    calls: dict[str, Callable[[], Any]] = {}
     console = Console()
     for name, method in METHODS.items():
         with console.status(f"compiling {method.label}"):

@@ -120,7 +120,7 @@ def _median(call: Any) -> float:
 def _finish(value: Any) -> None:
     import jax
 
-    jax.block_until_ready(value)
+    jax.block_until_ready(value)  # type: ignore[no-untyped-call]
 
 
 def main(words: list[str] | None = None) -> None:

@@ -1,0 +1,153 @@
+"""Whole sweeps on this machine, in real processes: finished, cut, killed, shared, failing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sweeping import TINY, assert_same, results, tiny_configs
+
+from langevinrl.errors import UserError
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import RunFolder
+from langevinrl.sweeps.grid import make_config
+from langevinrl.sweeps.queue import SweepFolder
+from langevinrl.sweeps.start import sweep
+
+Sweeper = subprocess.Popen[str]
+LONG = {"iterations": 3_000, "eval_every": 1_000, "checkpoint_every": 20}
+
+
+def start(configs: list[RunConfig], out: Path, *words: str) -> Sweeper:
+    """The command line at work on a sweep's folder, in a process of its own."""
+    SweepFolder.write(out, configs)
+    command = [sys.executable, "-m", "langevinrl", "sweep", str(out), *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished sweep of four runs."""
+    out = tmp_path_factory.mktemp("sweep") / "whole"
+    sweep(tiny_configs(), out, seeds_per_process="one", quiet=True)
+    return out
+
+
+def test_a_sweep_ends_with_every_run_done_and_its_replay_gone(whole: Path) -> None:
+    folder = SweepFolder(whole)
+    assert len(folder.jobs) == 4 and all(job.done for job in folder.jobs.values())
+    for id_, job in folder.jobs.items():
+        assert job.folder.name.endswith(id_) and job.standing() == "done"
+        assert RunFolder(job.folder).kind() == "model" and not job.errors
+        assert json.loads((job.state / "done.json").read_text())["iteration"] == 12
+
+
+def test_what_is_done_is_not_done_again(whole: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("evaluations.csv")}
+    began = time.monotonic()
+    sweep(tiny_configs(), whole, seeds_per_process="one", quiet=True)
+    assert time.monotonic() - began < 5
+    assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("evaluations.csv")}
+
+
+def test_seeds_in_one_process_are_the_runs_of_seeds_apart(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "together"
+    sweep(tiny_configs(), out, seeds_per_process="all", quiet=True)
+    assert len(SweepFolder(out).jobs) == 2
+    apart = {tuple(row[1:]) for rows, _ in results(whole).values() for row in rows}
+    together = {tuple(row[1:]) for rows, _ in results(out).values() for row in rows}
+    assert {row[1:5] for row in apart} == {row[1:5] for row in together}
+
+
+def test_a_killed_sweep_is_gone_on_with_and_nothing_is_lost(tmp_path: Path) -> None:
+    configs = tiny_configs(1, **LONG)
+    killed, calm = tmp_path / "killed", tmp_path / "calm"
+    process = start(configs, killed)
+    jobs = list(SweepFolder(killed).jobs.values())
+    until(lambda: all(RunFolder(job.folder).saved_iteration() >= 20 for job in jobs))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    saved = [RunFolder(job.folder).saved_iteration() for job in jobs]
+    again = start(configs, killed)
+    out, _ = again.communicate(timeout=240)
+    assert again.returncode == 0, out
+    for job, reached in zip(jobs, saved, strict=True):
+        lines = (job.folder / "resumes.jsonl").read_text().splitlines()
+        assert len(lines) == 1 and json.loads(lines[0])["iteration"] >= reached >= 20
+    sweep(configs, calm, quiet=True, seeds_per_process="one")
+    assert_same(killed, calm)
+
+
+def test_two_sweeps_of_one_folder_share_the_work(tmp_path: Path, whole: Path) -> None:
+    processes = [start(tiny_configs(), tmp_path / "shared", "--workers", "1") for _ in range(2)]
+    for process in processes:
+        out, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, out
+    assert not list((tmp_path / "shared").rglob("resumes.jsonl"))  # nobody took up another's
+    assert_same(tmp_path / "shared", whole)
+
+
+def test_ctrl_c_saves_every_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "cut"
+    process = start(tiny_configs(1, **LONG | {"checkpoint_every": 100_000}), out)
+    jobs = list(SweepFolder(out).jobs.values())
+    until(lambda: all((job.folder / "metrics.jsonl").exists() for job in jobs))
+    until(lambda: all((job.folder / "metrics.jsonl").stat().st_size for job in jobs))
+    process.send_signal(signal.SIGINT)
+    words, _ = process.communicate(timeout=120)
+    assert process.returncode == 130 and f"langevinrl sweep {out}" in words
+    assert all(RunFolder(job.folder).saved_iteration() > 0 for job in jobs)
+    assert all(job.standing() == "open" for job in jobs)
+
+
+def test_a_failing_job_is_tried_again_and_then_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
+    bad = make_config({**TINY, "env": "toys:breaking"})
+    good = make_config(TINY)
+    out = sweep([bad, good], tmp_path / "sweep", retries=1)
+    job, other = out.jobs.values()
+    assert len(job.errors) == 2 and "the wheel came off" in job.last_error()
+    assert "Traceback" in job.errors[0].read_text() and job.standing() == "failed"
+    assert other.done
+    assert "the wheel came off" in capsys.readouterr().out
+
+
+def test_a_job_that_is_killed_each_time_says_so(tmp_path: Path) -> None:
+    config = make_config({**TINY, **LONG, "iterations": 100_000})
+    folder = SweepFolder.write(tmp_path / "sweep", [config.resolved()])
+    (job,) = folder.jobs.values()
+    process = start([config.resolved()], folder.path, "--retries", "0")
+    until(lambda: (job.state / "claim.1").exists() and (job.state / "claim.1").stat().st_size)
+    os.kill(json.loads((job.state / "claim.1").read_text())["pid"], signal.SIGKILL)
+    words, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and "killed (signal 9)" in words
+
+
+def test_a_bad_name_is_found_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="unknown environment 'Pendulm-v1'; near: Pendulum-v1"):
+        sweep([make_config({**TINY, "env": "Pendulm-v1"})], tmp_path / "sweep")
+    with pytest.raises(UserError, match="unknown backend 'lokal'; did you mean local"):
+        sweep([make_config(TINY)], tmp_path / "other", backend="lokal")  # type: ignore[arg-type]
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(UserError, match="neither empty nor a sweep"):
+        sweep([make_config(TINY)], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
