@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--out FILE].",
     "sweep": "Train a grid of runs: langevinrl sweep FILE [--backend local|ray|slurm].",
+    "tune": "Search for good hyperparameters: langevinrl tune FILE [--trials 50].",
     "reproduce": "A study of the paper: langevinrl reproduce STUDY [--scale F] [--yes].",
     "agents": "List the agents, a line each.",
     "params": "Count trainable parameters: langevinrl params --obs-dim O --act-dim A [--json].",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from langevinrl.sweeps.job import EXITS
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import Slot
+from langevinrl.sweeps.slots import Slot, start_process
 from langevinrl.sweeps.table import SweepTable
 
 LOG = "log.txt"  # what a job's process prints
@@ -22,11 +20,10 @@ LOOK_AGAIN = 2.0  # seconds before a job that another process holds is looked at
 
 
 class Started(NamedTuple):
-    """A job's process and where its words go."""
+    """A job and its process."""
 
     job: Job
     process: subprocess.Popen[bytes]
-    log: IO[bytes]
 
 
 class LocalWorkers:
@@ -84,26 +81,15 @@ class LocalWorkers:
 
     def _spawn(self, job: Job, slot: Slot) -> Started:
         job.state.mkdir(parents=True, exist_ok=True)
-        log = (job.state / LOG).open("ab")
-        cores = ",".join(map(str, slot.cores))
-        words = [sys.executable, "-m", "langevinrl.sweeps.job", str(self.folder.path), job.id]
-        words += ["--cores", cores, *(["--keep-replay"] if self.keep else [])]
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=slot.environment(os.environ),
-            start_new_session=True,  # Ctrl-C reaches it through us, once
-        )
-        return Started(job, process, log)
+        words = ["langevinrl.sweeps.job", str(self.folder.path), job.id]
+        words += ["--keep-replay"] if self.keep else []
+        return Started(job, start_process(words, slot, job.state / LOG))
 
     def _collect(self) -> None:
         for slot, started in list(self.running.items()):
             code = started.process.poll()
             if code is None:
                 continue
-            started.log.close()
             del self.running[slot]
             self._judge(started.job, code)
 
@@ -124,7 +110,6 @@ class LocalWorkers:
         for started in self.running.values():
             started.process.kill()
             started.process.wait()
-            started.log.close()
 
 
 def _explain(code: int, job: Job) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -71,6 +73,20 @@ def visible_gpus(devices: Path = Path("/dev")) -> list[str]:
     if told is not None:
         return [name for name in told.split(",") if name.strip() and name.strip() != "-1"]
     return [path.name.removeprefix("nvidia") for path in sorted(devices.glob("nvidia[0-9]*"))]
+
+
+def start_process(words: Sequence[str], slot: Slot, log: Path) -> subprocess.Popen[bytes]:
+    """`python -m` with these words, in a slot; what it prints goes to the end of a file."""
+    cores = ",".join(map(str, slot.cores))
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", *words, "--cores", cores],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=slot.environment(os.environ),
+            start_new_session=True,  # Ctrl-C reaches it through its sweep, once
+        )
 
 
 def replay_bytes(config: RunConfig, obs_dim: int, act_dim: int) -> int:

@@ -1,0 +1,38 @@
+"""langevinrl tune FILE [--trials 50] [--objective return]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from langevinrl.cli.forms import parse
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Search for good hyperparameters; the same command, here or elsewhere, goes on or joins in."""
+
+    file: tyro.conf.Positional[Path]  # a TOML or JSON file with base, space and seeds
+    trials: int = 50  # in all
+    # the last evaluation's mean over all seeds, or its gain on the first per second
+    objective: Literal["return", "return-per-second"] = "return"
+    seconds: float | None = None  # end each run after that long, so that what is fast is preferred
+    workers: int | None = None  # trials at a time; one per core or GPU unless told
+    out: Path | None = None  # folder of the search; tune/NAME of the file unless told
+
+
+def main(words: list[str]) -> None:
+    asked = parse(Tune, words, "tune")
+    from langevinrl.sweeps.tune import tune
+
+    tune(
+        asked.file,
+        asked.out or Path("tune") / asked.file.stem,
+        trials=asked.trials,
+        objective=asked.objective,
+        seconds=asked.seconds,
+        workers=asked.workers,
+    )

@@ -1,0 +1,113 @@
+"""What tuning searches: ranges and choices for fields of a run.  Needs neither JAX nor Optuna."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from langevinrl.errors import UserError, unknown
+from langevinrl.runs.config import RunConfig
+from langevinrl.sweeps.grid import Grid, seeds_together
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+Objective: TypeAlias = Literal["return", "return-per-second"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`, whole ones if both are; `log` for what varies by factors."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high or (self.log and self.low <= 0):
+            least = "0 < low" if self.log else "low"
+            raise UserError(f"range from {self.low} to {self.high}: expected {least} < high")
+
+    def suggest(self, trial: Trial, name: str) -> float:
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return trial.suggest_int(name, self.low, self.high, log=self.log)
+        return trial.suggest_float(name, self.low, self.high, log=self.log)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A tuning file: runs that share `base`, a field of each drawn from `space`, over `seeds`."""
+
+    base: Mapping[str, Any]
+    space: Mapping[str, Range | tuple[Any, ...]]
+    seeds: tuple[int, ...]
+
+    def config(self, chosen: Mapping[str, Any]) -> RunConfig:
+        """The run of one choice, all seeds side by side."""
+        grid = Grid({**self.base, **chosen}, seeds=self.seeds)
+        joined = seeds_together(grid.configs())
+        if len(joined) > 1:
+            raise UserError(f"seeds are {list(self.seeds)}; tuning needs equal steps between them")
+        return joined[0]
+
+    def suggest(self, trial: Trial) -> dict[str, Any]:
+        """A value for every field of the space, by the trial's sampler."""
+        return {
+            name: values.suggest(trial, name)
+            if isinstance(values, Range)
+            else json.loads(trial.suggest_categorical(name, [json.dumps(v) for v in values]))
+            for name, values in self.space.items()
+        }
+
+    def decode(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A stored trial's values; choices are kept as JSON, since some are lists."""
+        return {
+            name: value if isinstance(self.space[name], Range) else json.loads(value)
+            for name, value in params.items()
+        }
+
+    def check(self) -> None:
+        """Refuses what could not be run: both ends of every range, every choice."""
+        first = {n: v.low if isinstance(v, Range) else v[0] for n, v in self.space.items()}
+        for name, values in self.space.items():
+            ends = (values.low, values.high) if isinstance(values, Range) else values
+            for value in ends:
+                self.config({**first, name: value})
+
+
+def read_search(path: Path) -> Search:
+    """A search from a TOML or JSON file with the keys base, space and seeds."""
+    try:
+        text = path.read_text()
+        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read a search from {path}: {error}") from error
+    known = ["base", "space", "seeds"]
+    for name in known[:2]:
+        if not isinstance(table, dict) or not isinstance(table.get(name), dict):
+            raise UserError(f"{path} is not a search: it has no [{name}] table")
+    for name in table:
+        if name not in known:
+            raise UserError(f"{path}: " + unknown("key", name, known))
+    if not table["space"]:
+        raise UserError(f"{path}: [space] names no field to tune")
+    space = {name: _values(path, name, given) for name, given in table["space"].items()}
+    search = Search(table["base"], space, tuple(table.get("seeds", (0, 1, 2))))
+    search.check()
+    return search
+
+
+def _values(path: Path, name: str, given: Any) -> Range | tuple[Any, ...]:
+    """A list is a choice; a table with low and high, and perhaps log, is a range."""
+    if isinstance(given, list) and given:
+        return tuple(tuple(v) if isinstance(v, list) else v for v in given)
+    if isinstance(given, dict) and {"low", "high"} <= given.keys() <= {"low", "high", "log"}:
+        return Range(**given)
+    raise UserError(
+        f"{path}: {name} is {given!r}; expected a list of choices, or {{low = 1, high = 9}}, "
+        "with log = true for what varies by factors"
+    )
