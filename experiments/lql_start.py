@@ -14,10 +14,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 from reference_policies import reference
 
-from langevinrl.analysis.curves import Curve, read_curves
+from langevinrl.analysis.curve_figures import draw_group
 from langevinrl.analysis.figures import pyplot
+from langevinrl.analysis.grids import mean_curve
+from langevinrl.analysis.records import Group, find_runs, group_runs
 from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.runs.folder import RunFolder
 
@@ -51,13 +54,14 @@ def make(seeds: list[int]) -> None:
         train(config)
 
 
-def curves(start: str, task: str) -> list[Curve]:
+def curves(start: str, task: str) -> list[Group]:
     """The seeds there are, as one curve; one that is behind would cut the others short."""
     reached = {
         f: RunFolder(f).last_evaluation() for f in (folder_of(start, task, s) for s in SEEDS)
     }
     furthest = max(reached.values())
-    return read_curves([f for f, last in reached.items() if last == furthest > 0])
+    folders = [f for f, last in reached.items() if last == furthest > 0]
+    return group_runs(find_runs(folders)) if folders else []
 
 
 def draw() -> None:
@@ -68,14 +72,13 @@ def draw() -> None:
     rows = []
     for axis, task in zip(axes[0], tasks, strict=True):
         for start, colour in STARTS.items():
-            for curve in curves(start, task):
-                for seed in curve.returns:
-                    axis.plot(curve.iterations, seed, color=colour, linewidth=0.8, alpha=0.4)
-                mean = curve.returns.mean(axis=0)
-                axis.plot(curve.iterations, mean, color=colour, label=f"{start} start")
-                last = curve.returns[:, -3:].mean(axis=1)  # each seed's last three evaluations
+            for group in curves(start, task):
+                draw_group(axis, group, color=colour, label=f"{start} start")
+                iterations, mean = mean_curve(group)
+                # Each seed's last three evaluations.
+                last = np.array([seed.returns[-3:].mean() for seed in group.series])
                 row: Row = {"task": task, "start": start, "seeds": len(last)}
-                row |= {"iterations": curve.iterations[-1], "return": last.mean()}
+                row |= {"iterations": int(iterations[-1]), "return": last.mean()}
                 rows.append(row | {"worst seed": last.min(), "best evaluation": mean.max()})
         for policy, line in (("random", ":"), ("zero", "-.")):
             axis.axhline(reference(task, policy), color="0.5", linestyle=line, linewidth=1,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from reference_policies import reference
 
-from langevinrl.analysis.curves import read_curves
-from langevinrl.analysis.figures import draw_curve, pyplot
+from langevinrl.analysis.curve_figures import draw_group
+from langevinrl.analysis.figures import pyplot
+from langevinrl.analysis.records import find_runs, group_runs
 from langevinrl.analysis.tables import read_csv
-from langevinrl.registry import label_of
 
 HERE = Path("results/mujoco")
 
@@ -53,10 +53,9 @@ def draw() -> None:
     tasks = list(dict.fromkeys(env for _, env, _, _ in RUNS))
     figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
     for axis, task in zip(axes.flat, tasks, strict=True):
-        for curve in read_curves(sorted(HERE.glob(f"*-{task}*"), reverse=True)):
-            seeds = len(curve.returns)
-            label = f"{label_of(curve.agent)}, {seeds} seed{'s' * (seeds > 1)}"
-            draw_curve(axis, curve, label=label)
+        for group in group_runs(find_runs(sorted(HERE.glob(f"*-{task}*")))):
+            seeds = len(group.series)
+            draw_group(axis, group, label=f"{group.label}, {seeds} seed{'s' * (seeds > 1)}")
         released = [row for row in read_csv(RELEASED) if row["env"] == task]
         if released:
             steps, returns = ([float(r[c]) for r in released] for c in ("iterations", "return"))

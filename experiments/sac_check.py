@@ -99,8 +99,11 @@ def error_over_starts(folder: Path) -> float:
 
 
 def draw() -> None:
-    from langevinrl.analysis.curves import read_curves
-    from langevinrl.analysis.figures import draw_curve, pyplot
+    import numpy as np
+
+    from langevinrl.analysis.curve_figures import draw_group
+    from langevinrl.analysis.figures import pyplot
+    from langevinrl.analysis.records import find_runs, group_runs
     from langevinrl.analysis.tables import spread, write_csv
 
     plt = pyplot()
@@ -108,10 +111,10 @@ def draw() -> None:
     rows = []
     styles = {"langevinrl": "#0072B2", "stable-baselines3": "#D55E00"}
     for name, colour in styles.items():
-        (curve,) = read_curves([HERE / name])
-        draw_curve(axis, curve, color=colour, label=f"{name}, mean of {SEEDS} seeds")
+        (group,) = group_runs(find_runs([HERE / name]))
+        draw_group(axis, group, color=colour, label=f"{name}, mean of {SEEDS} seeds")
         # The last five evaluations of a seed: single ones swing with the starts of their episodes.
-        last = curve.returns[:, -5:].mean(axis=1)
+        last = np.array([seed.returns[-5:].mean() for seed in group.series])
         rows.append({"implementation": name, "seeds": SEEDS, "last five": f"{last.mean():.1f}",
                      "error over starts": f"{error_over_starts(HERE / name):.1f}",
                      "spread over seeds": f"{spread(last):.1f}",

@@ -15,10 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from reference_policies import reference
 
-from langevinrl.analysis.curves import Curve, read_curves
-from langevinrl.analysis.figures import draw_curve, pyplot
+from langevinrl.analysis.curve_figures import draw_group
+from langevinrl.analysis.figures import pyplot
+from langevinrl.analysis.grids import mean_curve
+from langevinrl.analysis.records import Group, find_runs, group_runs
 from langevinrl.analysis.tables import spread, write_csv
 from langevinrl.registry import label_of
 from langevinrl.runs.folder import RunFolder
@@ -92,13 +95,13 @@ def make(agents: list[str]) -> None:
         train(config)
 
 
-def curves() -> list[tuple[str, str, int, Curve]]:
+def curves() -> list[tuple[str, str, int, Group]]:
     """Agent, task, draws and curve of each run there is."""
     return [
-        (agent, task, draws, curve)
+        (agent, task, draws, group)
         for agent, task, draws in JOBS
         if RunFolder(folder_of(agent, task, draws)).evaluations.exists()
-        for curve in read_curves([folder_of(agent, task, draws)])
+        for group in group_runs(find_runs([folder_of(agent, task, draws)]))
     ]
 
 
@@ -122,10 +125,10 @@ def draw() -> None:
             axis.set(yscale="log", ylim=(40, 12_000))
         axis.set_xlim(0, TASKS[task])
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
-    for agent, task, draws, curve in found:
+    for agent, task, draws, group in found:
         few = draws == FEW[agent]
         label = "one draw" if draws == 1 else f"best of {draws}"
-        draw_curve(places[task, agent], curve, color="#0072B2" if few else "#D55E00", label=label)
+        draw_group(places[task, agent], group, color="#0072B2" if few else "#D55E00", label=label)
     for (task, _), axis in places.items():
         place = "lower right" if task == "Pendulum-v1" else "upper left"
         axis.legend(frameon=False, fontsize=8, loc=place)
@@ -138,16 +141,17 @@ def draw() -> None:
     plt.close(figure)
 
 
-def write_table(found: list[tuple[str, str, int, Curve]]) -> None:
+def write_table(found: list[tuple[str, str, int, Group]]) -> None:
     """The last three evaluations of each seed: mean over seeds, and how far seeds spread."""
     rows = []
-    for agent, task, draws, curve in found:
-        last = curve.returns[:, -3:].mean(axis=1)
+    for agent, task, draws, group in found:
+        last = np.array([seed.returns[-3:].mean() for seed in group.series])
+        iterations, means = mean_curve(group)
         row = {
             "task": task, "method": label_of(agent), "draws": draws, "seeds": len(last),
-            "iterations": curve.iterations[-1], "return": f"{last.mean():.1f}",
+            "iterations": int(iterations[-1]), "return": f"{last.mean():.1f}",
             "spread": f"{spread(last):.1f}", "worst seed": f"{last.min():.1f}",
-            "best evaluation": f"{curve.returns.mean(axis=0).max():.1f}",
+            "best evaluation": f"{means.max():.1f}",
             "random": reference(task, "random"), "zero": reference(task, "zero"),
         }  # fmt: skip
         rows.append(row)

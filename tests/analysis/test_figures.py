@@ -1,140 +1,125 @@
-"""Reports read copied folders on any machine: curves, a table, a picture, and no JAX."""
+"""Figures of run folders copied to any machine; and none of it needs JAX."""
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import make_run, make_runs
 
-from langevinrl.analysis.curves import print_table, read_curves
-from langevinrl.analysis.figures import draw_curves
+from langevinrl.analysis.ablation_figures import ablation
+from langevinrl.analysis.curve_figures import learning_curves
+from langevinrl.analysis.figures import pyplot, write_figure, write_figures
+from langevinrl.analysis.grids import final_returns
+from langevinrl.analysis.records import find_runs, group_runs
 from langevinrl.errors import UserError
-from langevinrl.runs.folder import EVALUATION_COLUMNS
 
 LIGHT = [
     "langevinrl", "langevinrl.cli", "langevinrl.cli.train", "langevinrl.registry",
-    "langevinrl.runs.folder", "langevinrl.runs.config", "langevinrl.analysis.figures",
+    "langevinrl.runs.folder", "langevinrl.runs.config", "langevinrl.analysis.report_files",
     "langevinrl.envs.vector",
 ]  # fmt: skip
-
-
-def write(
-    folder: Path,
-    seeds: dict[int, dict[int, list[float]]],
-    agent: str = "lql",
-    env: str = "Hopper-v4",
-) -> Path:
-    """An evaluations.csv: for every seed, the returns of the episodes at each iteration."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "evaluations.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, EVALUATION_COLUMNS, restval=0)
-        table.writeheader()
-        for seed, points in seeds.items():
-            for iterations, returns in points.items():
-                for episode, total in enumerate(returns):
-                    row = {"agent": agent, "env": env, "seed": seed, "iterations": iterations}
-                    table.writerow(row | {"episode": episode, "return": total})
-    return folder
 
 
 def is_png(path: Path) -> bool:
     return path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 5_000
 
 
-def test_a_curve_is_the_mean_over_episodes_seed_by_seed(tmp_path: Path) -> None:
-    points = {4: {20: [3.0, 5.0], 10: [1.0, 2.0]}, 5: {10: [0.0, 0.0], 20: [10.0, 20.0]}}
-    (curve,) = read_curves([write(tmp_path / "a", points)])
-    assert (curve.agent, curve.env) == ("lql", "Hopper-v4")
-    np.testing.assert_array_equal(curve.iterations, [10, 20])
-    np.testing.assert_array_equal(curve.returns, [[1.5, 4.0], [0.0, 15.0]])
+def test_a_panel_per_task_with_means_bands_and_seeds(tmp_path: Path) -> None:
+    make_runs(tmp_path, tasks=("Hopper-v4", "Ant-v4"), seeds=2, points=3, episodes=2)
+    groups = group_runs(find_runs([tmp_path]))
+    figure = learning_curves(groups, "env_steps")
+    ant, hopper = figure.axes
+    assert (ant.get_title(), hopper.get_title()) == ("Ant-v4", "Hopper-v4")
+    assert ant.get_xlabel() == "environment steps"
+    assert len(ant.lines) == 2 * (2 + 1) and len(ant.collections) == 2
+    (mean,) = [line for line in ant.lines if line.get_label() == "NC-LQL"]
+    np.testing.assert_array_equal(mean.get_xdata(), [500, 1_000, 1_500])
+    seeds = next(g.series for g in groups if (g.agent, g.env) == ("nclql", "Ant-v4"))
+    np.testing.assert_allclose(mean.get_ydata(), (seeds[0].returns + seeds[1].returns) / 2)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["NC-LQL", "LQL"]
+    assert is_png(write_figure(figure, tmp_path / "new" / "folder" / "curves.png"))
 
 
-def test_folders_of_one_agent_and_task_are_seeds_of_one_curve(tmp_path: Path) -> None:
-    folders = [
-        write(tmp_path / "a", {0: {10: [1.0], 20: [2.0]}}),
-        write(tmp_path / "b", {0: {10: [3.0]}}),  # still running; the same seed number as well
-        write(tmp_path / "c", {0: {5: [9.0]}}, agent="nclql"),
-        write(tmp_path / "d", {0: {5: [9.0]}}, env="Ant-v4"),
-    ]
-    curves = read_curves(folders)
-    assert [(c.agent, c.env) for c in curves] == [
-        ("lql", "Hopper-v4"),
-        ("nclql", "Hopper-v4"),
-        ("lql", "Ant-v4"),
-    ]
-    np.testing.assert_array_equal(curves[0].iterations, [10])  # what all seeds have reached
-    np.testing.assert_array_equal(curves[0].returns, [[1.0], [3.0]])
+def test_one_seed_has_no_band_and_many_methods_no_thin_seeds(tmp_path: Path) -> None:
+    make_run(tmp_path / "one", points=3)
+    (axis,) = learning_curves(group_runs(find_runs([tmp_path]))).axes
+    assert len(axis.lines) == 1 and not axis.collections
+    agents = ("lql", "sac", "qsm", "dipo")
+    make_runs(tmp_path / "more", agents, tasks=["Hopper-v4"], seeds=2, points=2, episodes=2)
+    (axis,) = learning_curves(group_runs(find_runs([tmp_path]))).axes
+    assert len(axis.lines) == 5 and len(axis.collections) == 4
+    pyplot().close("all")
 
 
-def test_half_a_line_of_a_run_in_progress_is_passed_over(tmp_path: Path) -> None:
-    path = write(tmp_path, {0: {10: [1.0], 20: [2.0]}}) / "evaluations.csv"
-    path.write_text(path.read_text() + "lql,Hopper-v4,0,30,150,0,-1")
-    np.testing.assert_array_equal(read_curves([tmp_path])[0].iterations, [10, 20])
+def test_the_mean_goes_as_far_as_every_seed(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", seeds=(0,), points=4)
+    make_run(tmp_path / "b", seeds=(1,), points=2, planned=4)
+    (axis,) = learning_curves(group_runs(find_runs([tmp_path]))).axes
+    ends = sorted((line.get_label().startswith("_"), line.get_xdata()[-1]) for line in axis.lines)
+    assert ends == [(False, 200), (True, 200), (True, 400)]
+    pyplot().close("all")
 
 
-def test_a_real_run_is_read(tiny_run: Path) -> None:
-    (curve,) = read_curves([tiny_run])
-    assert (curve.agent, curve.env) == ("nclql", "toys:wide")
-    np.testing.assert_array_equal(curve.iterations, [4, 8])
-    assert curve.returns.shape == (2, 2)
-    assert (abs(curve.returns - 7) <= 14).all()  # seven rewards of one plus an action in [-2, 2]
+def test_every_format_has_the_same_bytes_again(tmp_path: Path) -> None:
+    make_run(tmp_path / "run", seeds=(0, 1), points=2)
+    groups = group_runs(find_runs([tmp_path / "run"]))
+    once = write_figures(learning_curves(groups), tmp_path / "a", "curves")
+    again = write_figures(learning_curves(groups), tmp_path / "b", "curves")
+    assert [path.name for path in once] == ["curves.png", "curves.svg", "curves.pdf"]
+    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
+    with pytest.raises(UserError, match="end it in png, svg, pdf"):
+        write_figure(learning_curves(groups), tmp_path / "curves.xyz")
+    pyplot().close("all")
 
 
-def test_the_table_has_at_most_ten_rows_and_always_the_last(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_table(write(tmp_path, {0: {i: [i / 2] for i in range(1, 38)}}))
-    lines = capsys.readouterr().out.strip().splitlines()
-    assert len(lines) == 11
-    assert lines[0].split() == ["iterations", "return", "over", "1", "seed(s)"]
-    assert lines[1].split() == ["1", "0.5"]
-    assert lines[-1].split() == ["37", "18.5"]
+def test_one_varied_setting_is_a_line_and_two_are_a_map(tmp_path: Path) -> None:
+    for w in (1.0, 10.0, 100.0):
+        make_run(tmp_path / "one" / str(w), seeds=(0, 1), points=2, inverse_temperature=w, final=w)
+    groups = group_runs(find_runs([tmp_path / "one"]))
+    (axis,) = ablation(groups).axes  # type: ignore[union-attr]
+    (line,) = [line for line in axis.lines if line.get_linestyle() == "-"]
+    np.testing.assert_array_equal(line.get_xdata(), [1, 10, 100])
+    np.testing.assert_allclose(line.get_ydata(), [final_returns(g).mean() for g in groups])
+    assert axis.get_xscale() == "log" and axis.get_xlabel() == "inverse_temperature"
+    for w, t in ((1.0, 2), (1.0, 4), (9.0, 2)):
+        make_run(tmp_path / "two" / f"{w}{t}", points=2, inverse_temperature=w, num_steps=t)
+    groups = group_runs(find_runs([tmp_path / "two"]))
+    axis, _ = ablation(groups).axes  # type: ignore[union-attr]  # the second is its colour bar
+    table = axis.images[0].get_array()
+    assert table.shape == (2, 2) and np.isnan(np.ma.filled(table, np.nan)).sum() == 1
+    assert ablation(groups[:1]) is None
+    pyplot().close("all")
 
 
-def test_the_table_of_a_run_with_no_evaluation_yet_is_empty(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_table(write(tmp_path / "a", {}))
-    print_table(write(tmp_path / "b", {0: {10: [1.0]}, 1: {20: [1.0]}}))
-    assert capsys.readouterr().out == ""
-
-
-def test_a_picture_of_two_agents_on_two_tasks(tmp_path: Path) -> None:
-    folders = [
-        write(
-            tmp_path / f"{agent}{env}",
-            {0: {1: [0.0], 2: [1.0]}, 1: {1: [1.0], 2: [3.0]}},
-            agent,
-            env,
-        )
-        for agent in ("lql", "nclql")
-        for env in ("Hopper-v4", "Ant-v4")
-    ]
-    out = draw_curves(folders, tmp_path / "new" / "folder" / "curves.png")
-    assert is_png(out)
-
-
-def test_a_picture_of_a_real_run(tiny_run: Path, tmp_path: Path) -> None:
-    assert is_png(draw_curves([tiny_run], tmp_path / "curve.png"))
+def test_words_as_settings_stand_beside_each_other(tmp_path: Path) -> None:
+    for start in ("zero", "normal"):
+        make_run(tmp_path / start, seeds=(0, 1), points=2, start=start)
+    (axis,) = ablation(group_runs(find_runs([tmp_path]))).axes  # type: ignore[union-attr]
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["normal", "zero"]
+    pyplot().close("all")
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
+    make_run(tmp_path / "begun", points=0)
     with pytest.raises(UserError, match="no evaluation"):
-        draw_curves([write(tmp_path, {})], tmp_path / "curve.png")
-    with pytest.raises(UserError, match="not a run folder"):
-        draw_curves([tmp_path / "nowhere"], tmp_path / "curve.png")
+        learning_curves(group_runs(find_runs([tmp_path])))
+    text = "agent,env,seed,iterations,return\nx,A-v4,0,5,1\n"
+    (tmp_path / "evaluations.csv").write_text(text)
+    with pytest.raises(UserError, match="no evaluation says its hours"):
+        learning_curves(group_runs(find_runs([tmp_path])), "hours")
 
 
 def test_without_matplotlib_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    make_run(tmp_path / "run", points=1)
     with pytest.raises(UserError, match=r"langevinrl\[plots\]"):
-        draw_curves([write(tmp_path, {0: {1: [0.0]}})], tmp_path / "curve.png")
+        learning_curves(group_runs(find_runs([tmp_path])))
 
 
 @pytest.mark.parametrize("module", LIGHT)

@@ -150,12 +150,16 @@ def test_plot_draws_into_the_folder_or_where_told(
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     cli.main(["plot", str(folder)])
     cli.main(["plot", str(folder), str(tiny_run)])
-    cli.main(["plot", str(folder), "--out", "here.png"])
+    cli.main(["plot", str(folder), "--x", "hours", "--out", "here.png"])
+    cli.main(["plot", str(tmp_path), "--x", "env_steps"])  # a folder of runs
     printed = capsys.readouterr().out.split()
-    assert printed == [str(folder / "curve.png"), "curves.png", "here.png"]
+    found = [str(folder / "curve.png"), "curves.png", "here.png", str(tmp_path / "curve.png")]
+    assert printed == found
     assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in printed)
     fails("plot")
     fails("plot", str(tmp_path / "nowhere"))
+    fails("plot", str(folder), "--x", "days")
+    fails("plot", str(folder), "--out", "here.xyz")
 
 
 def test_agents_lists_the_register(capsys: Capture) -> None:

@@ -1,4 +1,4 @@
-"""Figures of learning curves, and the dress that all figures wear."""
+"""The dress that all figures wear, and how they are written."""
 
 from __future__ import annotations
 
@@ -6,41 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langevinrl.analysis.curves import Curve, read_curves
 from langevinrl.errors import UserError
-from langevinrl.registry import colour_of, label_of
 
-
-def draw_curves(folders: Sequence[Path], out: Path) -> Path:
-    """Return over iterations, a panel per task: the mean over seeds, every seed thin behind it."""
-    curves = read_curves(folders)
-    if not any(curve.iterations.size for curve in curves):
-        raise UserError("nothing to draw: no evaluation has been logged yet")
-    plt = pyplot()
-    tasks = sorted({curve.env for curve in curves})
-    figure, axes = plt.subplots(
-        1, len(tasks), figsize=(1.2 + 4.2 * len(tasks), 3.4), squeeze=False, layout="constrained"
-    )
-    for axis, task in zip(axes[0], tasks, strict=True):
-        for curve in curves:
-            if curve.env == task:
-                draw_curve(axis, curve)
-        axis.set(title=task, xlabel="iterations")
-        axis.legend(frameon=False)
-    axes[0, 0].set_ylabel("return")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=150)
-    plt.close(figure)
-    return out
-
-
-def draw_curve(axis: Any, curve: Curve, **style: Any) -> None:
-    """The mean over seeds, every seed thin behind it."""
-    colour = style.pop("color", None) or colour_of(curve.agent)
-    for seed in curve.returns:
-        axis.plot(curve.iterations, seed, color=colour, linewidth=0.8, alpha=0.35)
-    label = style.pop("label", label_of(curve.agent))
-    axis.plot(curve.iterations, curve.returns.mean(axis=0), color=colour, label=label, **style)
+FORMATS = ("png", "svg", "pdf")
+# Nothing of when or by what it was drawn, so that the same data give the same bytes.
+UNDATED: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 def pyplot() -> Any:
@@ -58,6 +32,64 @@ def pyplot() -> Any:
             "axes.spines.right": False,
             "axes.grid": True,
             "grid.alpha": 0.25,
+            "svg.hashsalt": "langevinrl",  # names inside the file, else random
         }
     )
     return plt
+
+
+def write_figure(figure: Any, path: Path) -> Path:
+    """Write a figure in the format that the path's ending names, and close it."""
+    save(figure, path)
+    pyplot().close(figure)
+    return path
+
+
+def write_figures(
+    figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """Write a figure as name.png, name.svg and name.pdf, or as told, and close it."""
+    paths = [folder / f"{name}.{ending}" for ending in formats]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out by now: once is enough for all formats
+    for path in paths:
+        save(figure, path)
+    pyplot().close(figure)
+    return paths
+
+
+def save(figure: Any, path: Path) -> None:
+    known = figure.canvas.get_supported_filetypes()
+    ending = path.suffix[1:].lower()
+    if ending not in known:
+        raise UserError(f"cannot write a picture as {path.name}: end it in {', '.join(FORMATS)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, metadata=UNDATED.get(ending))
+
+
+def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Sequence[Any]]:
+    """A figure of as many panels, at most three in a row, and its axes; a last row may be short."""
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    figure, axes = pyplot().subplots(
+        rows, columns, figsize=(0.6 + width * columns, 0.4 + height * rows), squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    flat = list(axes.flat)
+    for spare in flat[count:]:
+        spare.remove()
+    return figure, flat[:count]
+
+
+def share_legend(figure: Any, axes: Sequence[Any]) -> None:
+    """One legend below all panels, an entry per label however many panels show it."""
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    # As many columns as the longest label leaves room for.
+    inches = 0.6 + 0.085 * max((len(label) for label in entries), default=0)
+    columns = max(1, min(len(entries), int(figure.get_figwidth() / inches)))
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False
+    )

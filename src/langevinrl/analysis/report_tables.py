@@ -11,7 +11,7 @@ import numpy as np
 
 from langevinrl.analysis import paper
 from langevinrl.analysis.comparison import Comparison
-from langevinrl.analysis.grids import final_returns
+from langevinrl.analysis.grids import final_returns, mean_curve
 from langevinrl.analysis.records import Group
 from langevinrl.analysis.statistics import (
     AGGREGATES,
@@ -38,6 +38,7 @@ class Table:
 def final_table(groups: Sequence[Group]) -> Table:
     """The last return of every method on every task, over the seeds that finished."""
     rows, printed = [], []
+    large = {group.env for group in groups if (abs(final_returns(group)) >= 1_000).any()}
     for group in sorted(groups, key=lambda one: one.env):
         last = final_returns(group)
         if not last.size:
@@ -52,8 +53,7 @@ def final_table(groups: Sequence[Group]) -> Table:
             }
         )  # fmt: skip
         values = [float(number) for number in found]
-        digits = 1 if max(map(abs, last)) < 1_000 else 0
-        interval = with_interval(*values, digits=digits)  # type: ignore[misc]  # three numbers
+        interval = with_interval(values, digits=0 if group.env in large else 1)
         printed.append(
             {"method": group.label, "task": group.env, "seeds": len(last), "return": interval}
         )
@@ -71,18 +71,19 @@ def normalised_table(found: Comparison) -> Table:
             scores = [100 * task for task in found.scores(label, progress)]
             empty = any(not task.size for task in scores)
             here = [float("nan")] * 3 if empty else [float(v) for v in estimate(mean, scores)]
-            row |= dict(zip((f"{progress:g}", f"{progress:g} low", f"{progress:g} high"), here,
-                            strict=True))  # fmt: skip
+            name = f"{progress:.1f}"
+            row |= dict(zip((name, f"{name} low", f"{name} high"), here, strict=True))
             last = progress == paper.PROGRESS[-1]
             number = here if last else [here[0], float("nan"), float("nan")]
-            shown[f"{progress:g}"] = with_interval(*number, digits=1)  # type: ignore[misc]
+            shown[name] = with_interval(number, digits=1)
         agent = found.agent(label)
         theirs: Sequence[Any] = paper.NORMALISED.get(agent, [""] * len(paper.PROGRESS))
         for progress, value in zip(paper.PROGRESS, theirs, strict=True):
-            row[f"paper {progress:g}"] = shown[f"paper {progress:g}"] = value
+            row[f"paper {progress:.1f}"] = value
+            shown[f"paper {progress:.1f}"] = f"{value:.1f}" if value else ""
         row["paper ±"] = paper.PLUS_MINUS.get(agent, "")
         if row["paper ±"]:
-            shown[f"paper {progress:g}"] = f"{value} ± {row['paper ±']}"
+            shown[f"paper {progress:.1f}"] = f"{value:.1f} ± {row['paper ±']:.1f}"
         rows.append(row)
         printed.append(shown)
     caption = (
@@ -105,7 +106,7 @@ def aggregate_table(found: Comparison) -> Table:
         for name, statistic in AGGREGATES.items():
             numbers = [float(number) for number in estimate(statistic, scores)]
             row |= dict(zip((name, f"{name} low", f"{name} high"), numbers, strict=True))
-            shown[name] = with_interval(*numbers, digits=3)  # type: ignore[misc]
+            shown[name] = with_interval(numbers, digits=3)
         rows.append(row)
         printed.append(shown)
     caption = f"Aggregate scores at the end. {found.normalisation.in_words()} {INTERVAL}"
@@ -120,7 +121,7 @@ def improvement_table(found: Comparison) -> Table:
         numbers = [float(n) for n in estimate(probability_of_improvement, *scores)]
         row: Row = {"method": first, "over": second}
         rows.append(row | dict(zip(("probability", "low", "high"), numbers, strict=True)))
-        chance = with_interval(*numbers, digits=2)  # type: ignore[misc]
+        chance = with_interval(numbers, digits=2)
         printed.append(row | {"probability": chance})
     caption = (
         "The chance that a run of one method ends above a run of another on the same task, mean "
@@ -152,6 +153,17 @@ def paper_table() -> Table:
         f"training time (1.000 is {paper.HUMANOID_HOURS} h on one RTX 4090)."
     )
     return Table("paper_humanoid", caption, rows, rows)
+
+
+def print_returns(groups: Sequence[Group], most: int = 10) -> None:
+    """At most `most` evaluations of each curve, evenly spread, the last always among them."""
+    for group in groups:
+        points, returns = mean_curve(group)
+        if not points.size:
+            continue
+        print(f"\n{'iterations':>10}  {'return':>9}  over {len(group.series)} seed(s)")
+        for i in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int)):
+            print(f"{int(points[i]):>10}  {returns[i]:>9.1f}")
 
 
 def tidy_rows(groups: Sequence[Group]) -> list[Row]:

@@ -25,19 +25,16 @@ def spread(values: Sequence[float] | np.ndarray) -> float:
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """Rows that share their columns; no row, no header.  What is not known (nan) is left empty."""
-    rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
+    """Rows that share their columns; no row, no header."""
+    rows = [
+        {k: f"{v:.6g}" if isinstance(v, float | np.floating) else v for k, v in row.items()}
+        for row in rows
+    ]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]) if rows else [])
         if rows:
             writer.writeheader()
         writer.writerows(rows)
-
-
-def _plain(value: Any) -> Any:
-    if not isinstance(value, float | np.floating):
-        return value
-    return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -93,8 +90,9 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def with_interval(value: float, low: float, high: float, digits: int) -> str:
+def with_interval(estimate: Sequence[float], digits: int) -> str:
     """12.3 (11.0 to 13.1); the number alone where there is no interval, a dash if none is known."""
+    value, low, high = estimate
     if math.isnan(value):
         return "–"
     if math.isnan(low):

@@ -22,13 +22,16 @@ def parse(
 
 def show(folder: Path) -> None:
     """A run's evaluations as a short table, its curve, and where it lies."""
-    from langevinrl.analysis.curves import print_table
-    from langevinrl.analysis.figures import draw_curves
+    from langevinrl.analysis.curve_figures import learning_curves
+    from langevinrl.analysis.figures import write_figure
+    from langevinrl.analysis.records import find_runs, group_runs
+    from langevinrl.analysis.report_tables import print_returns
     from langevinrl.runs.folder import RunFolder
 
-    print_table(folder)
+    groups = group_runs(find_runs([folder]))
+    print_returns(groups)
     try:
-        draw_curves([folder], RunFolder(folder).curve)
+        write_figure(learning_curves(groups), RunFolder(folder).curve)
     except UserError as error:
         print(f"No curve: {error}")
     print(folder)

@@ -1,13 +1,16 @@
-"""langevinrl plot DIR... [--out FILE]"""
+"""langevinrl plot DIR... [--x AXIS] [--out FILE]"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
-from langevinrl.analysis.figures import draw_curves
+from langevinrl.analysis.curve_figures import learning_curves
+from langevinrl.analysis.figures import write_figure
+from langevinrl.analysis.records import find_runs, group_runs
 from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
 from langevinrl.runs.folder import RunFolder
@@ -15,16 +18,22 @@ from langevinrl.runs.folder import RunFolder
 
 @dataclass(frozen=True)
 class Plot:
-    """Draw learning curves of one or more run folders."""
+    """Draw learning curves: a panel per task, the mean over seeds with its 95 % interval.
 
-    folders: tyro.conf.Positional[tuple[Path, ...]]  # run folders
-    out: Path | None = None  # picture to write; DIR/curve.png for one folder, curves.png for more
+    Runs that differ only in their seeds are one curve.
+    """
+
+    folders: tyro.conf.Positional[tuple[Path, ...]]  # run folders, sweeps, or folders of such
+    x: Literal["iterations", "env_steps", "hours"] = "iterations"  # what to draw returns over
+    # picture to write, as png, svg or pdf; DIR/curve.png for one folder, curves.png for more
+    out: Path | None = None
 
 
 def main(words: list[str]) -> None:
     asked = parse(Plot, words, "plot")
     if not asked.folders:
         raise UserError("plot needs at least one run folder")
+    groups = group_runs(find_runs(asked.folders))
     alone = len(asked.folders) == 1
     default = RunFolder(asked.folders[0]).curve if alone else Path("curves.png")
-    print(draw_curves(asked.folders, asked.out or default))
+    print(write_figure(learning_curves(groups, asked.x), asked.out or default))

@@ -1,0 +1,91 @@
+"""Ablations: the last return over one varied setting as a line, over two as a map."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from langevinrl.analysis.figures import panels
+from langevinrl.analysis.grids import final_returns
+from langevinrl.analysis.records import Group, describe
+from langevinrl.analysis.statistics import estimate, mean
+
+
+def ablation(groups: Sequence[Group]) -> Any | None:
+    """A panel per task for the groups of one agent; none unless one or two settings vary."""
+    done = [
+        group for group in groups if final_returns(group).size and "config" not in group.settings
+    ]
+    fields = list(dict.fromkeys(name for group in done for name in group.settings))
+    done = [group for group in done if set(group.settings) == set(fields)]
+    if len(fields) not in (1, 2) or len({json.dumps(group.settings) for group in done}) < 2:
+        return None
+    envs = sorted({group.env for group in done})
+    figure, axes = panels(len(envs))
+    for axis, env in zip(axes, envs, strict=True):
+        here = [group for group in done if group.env == env]
+        if len(fields) == 1:
+            draw_line(axis, here, fields[0])
+        else:
+            draw_map(figure, axis, here, fields[0], fields[1])
+        axis.set_title(env, fontsize=11)
+    if len(fields) == 1:
+        axes[0].set_ylabel("return at the end")
+    return figure
+
+
+def draw_line(axis: Any, groups: Sequence[Group], name: str) -> None:
+    """The mean over seeds, its interval and every seed at each value of a setting."""
+    values = [group.settings[name] for group in groups]
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    places = [float(v) for v in values] if numeric else list(range(len(values)))
+    colour = groups[0].colour
+    found = [estimate(mean, [final_returns(group)]) for group in groups]
+    if numeric and min(places) > 0 and max(places) / min(places) >= 20:
+        axis.set_xscale("log")
+    if not numeric:
+        axis.set_xticks(places, [_value(name, v) for v in values])
+    for place, group in zip(places, groups, strict=True):
+        last = final_returns(group)
+        axis.plot([place] * len(last), last, ".", color=colour, alpha=0.4)
+    means, low, high = (np.array(column, dtype=float) for column in zip(*found, strict=True))
+    line = "-o" if numeric else "o"
+    axis.plot(places, means, line, color=colour)
+    axis.errorbar(places, means, (means - low, high - means), fmt="none", color=colour, capsize=3)
+    axis.set_xlabel(name)
+
+
+def draw_map(figure: Any, axis: Any, groups: Sequence[Group], across: str, up: str) -> None:
+    """The mean over seeds as colour and number over two settings; empty where nothing was run."""
+    columns = _ordered([group.settings[across] for group in groups])
+    rows = _ordered([group.settings[up] for group in groups])
+    table = np.full((len(rows), len(columns)), np.nan)
+    for group in groups:
+        place = rows.index(group.settings[up]), columns.index(group.settings[across])
+        table[place] = final_returns(group).mean()
+    image = axis.imshow(table, origin="lower", aspect="auto", cmap="viridis")
+    figure.colorbar(image, ax=axis, label="return at the end")
+    middle = (np.nanmin(table) + np.nanmax(table)) / 2
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            axis.text(column, row, f"{value:.4g}", ha="center", va="center", fontsize=8,
+                      color="white" if value <= middle else "black")  # fmt: skip
+    axis.set_xticks(range(len(columns)), [_value(across, v) for v in columns])
+    axis.set_yticks(range(len(rows)), [_value(up, v) for v in rows])
+    axis.set(xlabel=across, ylabel=up)
+    axis.grid(visible=False)
+
+
+def _value(name: str, value: Any) -> str:
+    return describe((name, value)).removeprefix(f"{name} ")
+
+
+def _ordered(values: Sequence[Any]) -> list[Any]:
+    """Each value once: numbers by size, the rest as text."""
+    unique = list({json.dumps(value): value for value in values}.values())
+    if all(isinstance(value, int | float) for value in unique):
+        return sorted(unique)
+    return sorted(unique, key=json.dumps)
