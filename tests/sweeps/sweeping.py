@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +48,11 @@ def assert_same(one: Path, other: Path) -> None:
         assert weights.keys() == theirs[id_][1].keys()
         for name, array in weights.items():
             assert np.array_equal(array, theirs[id_][1][name]), (id_, name)
+
+
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
+    """Wait for something that other processes bring about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)

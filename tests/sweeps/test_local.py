@@ -8,11 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sweeping import TINY, assert_same, results, tiny_configs
+from sweeping import TINY, assert_same, results, tiny_configs, until
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
@@ -30,13 +29,6 @@ def start(configs: list[RunConfig], out: Path, *words: str) -> Sweeper:
     SweepFolder.write(out, configs)
     command = [sys.executable, "-m", "langevinrl", "sweep", str(out), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,6 @@ class Backends:
     address: str | None = None  # ray: the cluster's address; a local one is started unless told
     partition: str | None = None  # slurm: where to queue
     hours: float = 24.0  # slurm: time limit of one job, which goes on after it by itself
-    memory: float = 8.0  # slurm and ray: gigabytes for one job
     gpus: int = 0  # slurm and ray: GPUs for one job
     # seeds of one configuration in one process, or each in its own; auto: what is faster
     seeds_per_process: Literal["auto", "one", "all"] = "auto"
@@ -36,10 +35,9 @@ class Backends:
         shared = {"backend": self.backend, "retries": self.retries, "keep_replay": self.keep_replay}
         if self.backend == "local":
             return {**shared, "workers": self.workers}
-        cluster = {"memory": self.memory, "gpus": self.gpus}
         if self.backend == "ray":
-            return {**shared, **cluster, "address": self.address}
-        return {**shared, **cluster, "partition": self.partition, "hours": self.hours}
+            return {**shared, "gpus": self.gpus, "address": self.address}
+        return {**shared, "gpus": self.gpus, "partition": self.partition, "hours": self.hours}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from langevinrl.sweeps.grid import job_id
 Standing: TypeAlias = Literal["open", "running", "failed", "done"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one object per job of a folder, so that it can be a key
 class Job:
     """A run of a sweep: its id, its whole configuration, where it lies and where its state does."""
 

@@ -80,24 +80,42 @@ def go_on(
     if backend not in BACKENDS:
         raise UserError(unknown("backend", backend, BACKENDS))
     jobs = list(folder.jobs.values()) if jobs is None else jobs
-    todo = [job for job in jobs if not job.done]
+    needs = memory_needs(jobs)  # for all backends, as it also finds a task that is not there
+    shared = {"retries": retries, "keep_replay": keep_replay, "quiet": quiet}
     if backend == "ray":
         from langevinrl.sweeps.ray import run_on_ray
 
-        run_on_ray(folder, jobs, retries, keep_replay, quiet, **options)
+        run_on_ray(folder, jobs, needs, **shared, **options)  # type: ignore[arg-type]  # one dict
     elif backend == "slurm":
         from langevinrl.sweeps.slurm import run_on_slurm
 
-        run_on_slurm(folder, jobs, retries, keep_replay, quiet, **options)
-    elif todo:
-        slots = find_slots(len(todo), workers)
-        slots = fit_slots(slots, memory_needs(todo), asked=workers is not None)
-        table = SweepTable(jobs, len(slots), quiet)
-        try:
-            LocalWorkers(folder, todo, slots, retries, keep_replay).run(table)
-        finally:
-            table.close()
+        run_on_slurm(folder, jobs, needs, **shared, **options)  # type: ignore[arg-type]
+    else:
+        run_here(folder, jobs, needs, workers, **shared)  # type: ignore[arg-type]
     return folder
+
+
+def run_here(
+    folder: SweepFolder,
+    jobs: Sequence[Job],
+    needs: Sequence[int],
+    workers: int | None,
+    *,
+    retries: int,
+    keep_replay: bool,
+    quiet: bool,
+) -> None:
+    """Do the jobs on this machine."""
+    todo = {job: need for job, need in zip(jobs, needs, strict=True) if not job.done}
+    if not todo:
+        return
+    slots = find_slots(len(todo), workers)
+    slots = fit_slots(slots, list(todo.values()), asked=workers is not None)
+    table = SweepTable(jobs, len(slots), quiet)
+    try:
+        LocalWorkers(folder, list(todo), slots, retries, keep_replay).run(table)
+    finally:
+        table.close()
 
 
 def memory_needs(jobs: Sequence[Job]) -> list[int]:

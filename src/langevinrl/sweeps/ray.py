@@ -1,0 +1,131 @@
+"""A sweep on a Ray cluster: one task per job, checkpoints on storage that all nodes share."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from langevinrl.errors import UserError
+from langevinrl.sweeps.job import Outcome, run_job
+from langevinrl.sweeps.queue import Job, SweepFolder
+from langevinrl.sweeps.slots import PROCESS, Slot
+from langevinrl.sweeps.table import SweepTable
+
+LOST_NODES = 10  # how often a job may lose its node before it is given up
+PAUSE = 0.5  # seconds between looks
+PATIENCE = 60.0  # seconds that jobs get to save when the sweep is stopped
+
+
+def run_on_ray(
+    folder: SweepFolder,
+    jobs: Sequence[Job],
+    needs: Sequence[int],
+    *,
+    retries: int,
+    keep_replay: bool,
+    quiet: bool,
+    address: str | None = None,
+    gpus: int = 0,
+) -> None:
+    """Do the jobs on the cluster at `address`, or on one started here and stopped after it.
+
+    needs: bytes of each job's replay, asked of the scheduler beside one CPU
+    """
+    ray = import_ray()
+    _connect(ray, address)
+    table = SweepTable(jobs, int(ray.cluster_resources().get("CPU", 1)), quiet)
+    try:
+        tasks = RayTasks(ray, folder, keep_replay, gpus, retries)
+        tasks.run({job: need for job, need in zip(jobs, needs, strict=True) if not job.done}, table)
+    finally:
+        table.close()
+        ray.shutdown()
+
+
+class RayTasks:
+    """Jobs as Ray tasks; Ray itself starts those again whose node is lost."""
+
+    def __init__(
+        self, ray: Any, folder: SweepFolder, keep_replay: bool, gpus: int, retries: int
+    ) -> None:
+        self.ray, self.retries, self.keep = ray, retries, keep_replay
+        self.path = str(folder.path.resolve())
+        # A process of its own for each job, so that one leaves nothing behind for the next.
+        self.task = ray.remote(num_cpus=1, num_gpus=gpus, max_calls=1, max_retries=LOST_NODES)(work)
+        self.pending: dict[Any, Job] = {}
+        self.tries: Counter[str] = Counter()
+
+    def run(self, needs: dict[Job, int], table: SweepTable) -> None:
+        """All jobs to their end; Ctrl-C lets them save first."""
+        for job, need in needs.items():
+            self.submit(job, need)
+        try:
+            while self.pending:
+                ready, _ = self.ray.wait(list(self.pending), timeout=PAUSE)
+                for reference in ready:
+                    job = self.pending.pop(reference)
+                    if self._ended(reference, job) == "failed":
+                        self.tries[job.id] += 1
+                        if self.tries[job.id] <= self.retries:
+                            self.submit(job, needs[job])
+                table.update()
+        except KeyboardInterrupt:
+            self.cancel()
+            raise KeyboardInterrupt(
+                "Stopped; every run is saved.  The same command goes on."
+            ) from None
+
+    def submit(self, job: Job, need: int) -> None:
+        task = self.task.options(memory=int(need + PROCESS), name=job.folder.name)
+        self.pending[task.remote(self.path, job.id, self.keep)] = job
+
+    def _ended(self, reference: Any, job: Job) -> Outcome:
+        try:
+            outcome: Outcome = self.ray.get(reference)
+            return outcome
+        except self.ray.exceptions.RayError as error:  # its process or its node is gone for good
+            job.record_error(f"Ray: {error}")
+            return "failed"
+
+    def cancel(self) -> None:
+        """Interrupt every task, as Ctrl-C does, and wait until they have saved."""
+        for reference in self.pending:
+            self.ray.cancel(reference, force=False)
+        deadline = time.monotonic() + PATIENCE
+        while any(job.standing() == "running" for job in self.pending.values()):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(PAUSE)
+
+
+def work(path: str, id_: str, keep_replay: bool) -> Outcome:
+    """What a task does; a job whose last process died on a lost node is waited for."""
+    if not os.environ.get("CUDA_VISIBLE_DEVICES"):
+        os.environ.update(Slot((0,)).environment(os.environ))  # before JAX loads
+    return run_job(Path(path), id_, keep_replay, wait=True)
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    if ray.is_initialized():
+        return
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address:
+            ray.init(address=address, **quiet)
+        else:
+            ray.init(include_dashboard=False, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UserError(f"no Ray cluster answers at {address}: {error}") from error
+
+
+def import_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError(f"cannot use Ray ({error}): pip install 'langevinrl[ray]'") from error
+    return ray
