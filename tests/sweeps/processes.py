@@ -1,12 +1,20 @@
-"""Processes that a test cluster started: found by what they inherited or listen on, and ended."""
+"""Processes that a test cluster started: found by what they inherited or listen on, and ended.
+
+As a program, `processes.py NAME VALUE FOLDER` is a cluster's guard, see `guarded`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -19,9 +27,9 @@ def is_alive(pid: str) -> bool:
 
 
 def others() -> list[str]:
-    """The living processes but this one."""
+    """The living processes but this one and the one that started it."""
     pids = [folder.name for folder in Path("/proc").glob("[0-9]*")]
-    return [pid for pid in pids if int(pid) != os.getpid() and is_alive(pid)]
+    return [pid for pid in pids if int(pid) not in (os.getpid(), os.getppid()) and is_alive(pid)]
 
 
 def with_variable(name: str, value: str) -> list[int]:
@@ -78,3 +86,33 @@ def free_ports(count: int) -> list[int]:
     finally:
         for each in sockets:
             each.close()
+
+
+@contextlib.contextmanager
+def guarded(prefix: str, name: str, file: str = "") -> Iterator[Path]:
+    """A new folder below /tmp; what its cluster started is killed when the block is left.
+
+    The cluster's processes are those with the environment variable `name` set to the folder, or
+    to `file` in it, and those with a socket in it.  A process of its own kills them and deletes the
+    folder, so that this happens even if the tests are killed: it waits for the end of its input.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
+    folder.chmod(0o755)  # munge wants a socket that all can reach
+    command = [sys.executable, __file__, name, str(folder / file), str(folder)]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield folder
+    finally:
+        guard.communicate()
+        assert guard.returncode == 0, f"processes with {name}={folder / file} may live on"
+
+
+def main(name: str, value: str, folder: str) -> None:
+    """Wait for the end of the input, then end a cluster."""
+    sys.stdin.read()
+    kill_all(lambda: [*with_variable(name, value), *with_socket_below(Path(folder))])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

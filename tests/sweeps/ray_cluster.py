@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import secrets
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from processes import free_ports, kill_all, with_variable
+from processes import free_ports, guarded, kill_all, with_variable
 
+CLUSTER = "LANGEVINRL_TEST_CLUSTER"
 NODE_MARK = "LANGEVINRL_TEST_NODE"
+# Nodes and drivers show each other this token.  Ray reads both when it is imported, so this file is
+# imported first; without them it looks for a token in the user's home, and may leave one there.
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 STARTED = "Ray runtime started"  # what `ray start` says when its node can be used
 # Nodes that share a machine may not share ports: 0 lets the system choose.
 OPTIONS = (
@@ -33,10 +37,10 @@ class Node:
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options, *OPTIONS]
         # The node's processes inherit its mark, by which a task sees where it runs.  Ray writes
         # titles over the memory of its processes' environments, unless SPT_NOENV forbids it.
-        environment = os.environ | {NODE_MARK: self.mark, "SPT_NOENV": "1"}
+        marks = {CLUSTER: str(folder), NODE_MARK: self.mark, "SPT_NOENV": "1"}
         with self.out.open("w") as file:
             self.process = subprocess.Popen(
-                command, env=environment, stdout=file, stderr=file, start_new_session=True
+                command, env=os.environ | marks, stdout=file, stderr=file, start_new_session=True
             )
 
     def wait(self, seconds: float = 60.0) -> None:
@@ -56,10 +60,10 @@ class Node:
 class RayCluster:
     """A head node and a second one, one CPU each; drivers connect to `address`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, nodes: list[Node]) -> None:
         self.folder = folder
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
-        self.nodes: list[Node] = []
+        self.nodes = nodes
 
     def start(self) -> None:
         """Start both nodes, the head first."""
@@ -73,21 +77,19 @@ class RayCluster:
         """Kill the node with this mark, which a task on it finds in its environment."""
         next(node for node in self.nodes if node.mark == mark).kill()
 
-    def stop(self) -> None:
-        """Kill what is left of all nodes, the head last."""
-        for node in reversed(self.nodes):
-            node.kill()
-
 
 @contextlib.contextmanager
 def ray_cluster() -> Iterator[RayCluster]:
-    """A cluster for the time of the block; nothing of it is left, whatever happens inside."""
-    # Not pytest's folder: the paths of Ray's sockets below it may have 107 characters only.
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
-    cluster = RayCluster(folder)
+    """A cluster for the time of the block; nothing of it is left, whatever happens inside.
+
+    Its folder is not pytest's: the paths of Ray's sockets in it may have 107 characters only.
+    """
+    nodes: list[Node] = []
     try:
-        cluster.start()
-        yield cluster
+        with guarded("ray-", CLUSTER) as folder:
+            cluster = RayCluster(folder, nodes)
+            cluster.start()
+            yield cluster
     finally:
-        cluster.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        for node in nodes:
+            node.process.wait()

@@ -8,12 +8,11 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from processes import free_ports, kill_all, with_socket_below, with_variable
+from processes import free_ports, guarded
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "squeue")
 DAEMONS = "/usr/sbin"  # not on every user's path
@@ -59,10 +58,10 @@ def missing_programs() -> list[str]:
 class SlurmCluster:
     """A controller and one node of two CPUs.  Commands find them by SLURM_CONF=`config`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, processes: list[subprocess.Popen[bytes]]) -> None:
         self.folder = folder
         self.config = folder / "slurm.conf"
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes = processes
 
     def environment(self) -> dict[str, str]:
         """What daemons and commands run with; jobs inherit it from the command that made them."""
@@ -127,30 +126,20 @@ class SlurmCluster:
             time.sleep(0.1)
         raise RuntimeError(f"SLURM did not start:\n{self.words_of_daemons()}")
 
-    def running(self) -> list[int]:
-        """All processes of this cluster: daemons and jobs, and the jobs' guards.
-
-        A guard (slurmstepd) belongs to no daemon and has no environment, but it has a socket.
-        """
-        named = with_variable("SLURM_CONF", str(self.config))
-        return sorted({*named, *with_socket_below(self.folder)})
-
-    def stop(self) -> None:
-        """Kill the daemons, the jobs and their guards."""
-        kill_all(self.running)
-        for process in self.processes:
-            process.wait()
-
 
 @contextlib.contextmanager
 def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A cluster for the time of the block; nothing of it is left, whatever happens inside."""
-    folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
-    folder.chmod(0o755)  # munge wants a socket that all can reach
-    cluster = SlurmCluster(folder)
+    """A cluster for the time of the block; nothing of it is left, whatever happens inside.
+
+    Its daemons and jobs have SLURM_CONF; slurmstepd, which watches a job, is no child of any daemon
+    and wipes its environment, but it has a socket in the cluster's folder.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
     try:
-        cluster.start()
-        yield cluster
+        with guarded("slurm-", "SLURM_CONF", "slurm.conf") as folder:
+            cluster = SlurmCluster(folder, processes)
+            cluster.start()
+            yield cluster
     finally:
-        cluster.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        for process in processes:
+            process.wait()
