@@ -89,7 +89,9 @@ def share_legend(figure: Any, axes: Sequence[Any]) -> None:
             entries.setdefault(label, handle)
     # As many columns as the longest label leaves room for.
     inches = 0.6 + 0.085 * max((len(label) for label in entries), default=0)
-    columns = max(1, min(len(entries), int(figure.get_figwidth() / inches)))
+    most = max(1, int(figure.get_figwidth() / inches))
+    rows = -(-len(entries) // most)
+    columns = -(-len(entries) // max(rows, 1)) or 1  # rows of about the same length
     figure.legend(
         entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False
     )
