@@ -118,3 +118,12 @@ def test_runs_of_different_lengths_are_pointed_out(tmp_path: Path) -> None:
     groups = group_runs(find_runs([tmp_path]))
     (note,) = compare(groups, normalise(groups)).notes
     assert note.startswith("Runs on Hopper are 200 and 300 iterations long;")
+
+
+def test_settings_of_a_task_are_pointed_out(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", points=2, reward_scale=5.0)
+    make_run(tmp_path / "b", env="Ant-v4", points=2, reward_scale=0.2)
+    groups = group_runs(find_runs([tmp_path]))
+    assert [one.label for one in groups] == ["NC-LQL", "NC-LQL"]
+    (note,) = compare(groups, normalise(groups)).notes
+    assert note == "NC-LQL has other settings on other tasks: reward_scale."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,13 @@ def test_what_cannot_be_put_on_a_scale_is_said_and_versions_are_refused(tmp_path
     write_report_files(groups, tmp_path / "out", mix_versions=True, formats=())
     with pytest.raises(UserError, match="no evaluation"):
         write_report_files([], tmp_path / "out")
+
+
+def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2] / "docs" / "statistics.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    make_run(tmp_path / "runs" / "a", points=2)
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, list[str]] = {}
+    exec(code, found)
+    assert len(found["notes"]) == 2 and (tmp_path / "report" / "figures").is_dir()

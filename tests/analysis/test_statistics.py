@@ -102,3 +102,13 @@ def test_a_curve_has_values_where_every_seed_has() -> None:
     np.testing.assert_allclose(found.low, [np.nan, 2.0, 3.5])
     np.testing.assert_allclose(found.high, [np.nan, 2.0, 5.5])
     assert np.isnan(estimate_curve([np.full((2, 3), np.nan)]).value).all()
+
+
+@pytest.mark.parametrize("name", statistics.AGGREGATES)
+def test_many_resamples_at_once_are_each_by_itself(name: str) -> None:
+    uneven = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 6.0])]
+    statistic = statistics.AGGREGATES[name]
+    redrawn = statistics.resample(uneven, np.random.default_rng(0), resamples=20)
+    each = [statistic([task[i] for task in redrawn]) for i in range(20)]
+    np.testing.assert_allclose(statistic(redrawn), each)
+    assert all(set(task.ravel()) <= set(own) for task, own in zip(redrawn, uneven, strict=True))

@@ -12,6 +12,7 @@ from langevinrl.analysis.figures import panels
 from langevinrl.analysis.grids import final_returns
 from langevinrl.analysis.records import Group, describe
 from langevinrl.analysis.statistics import estimate, mean
+from langevinrl.registry import colour_of
 
 
 def ablation(groups: Sequence[Group]) -> Any | None:
@@ -28,7 +29,8 @@ def ablation(groups: Sequence[Group]) -> Any | None:
     for axis, env in zip(axes, envs, strict=True):
         here = [group for group in done if group.env == env]
         if len(fields) == 1:
-            draw_line(axis, here, fields[0])
+            log = _is_log([group.settings[fields[0]] for group in done])
+            draw_line(axis, here, fields[0], log)
         else:
             draw_map(figure, axis, here, fields[0], fields[1])
         axis.set_title(env, fontsize=11)
@@ -37,25 +39,37 @@ def ablation(groups: Sequence[Group]) -> Any | None:
     return figure
 
 
-def draw_line(axis: Any, groups: Sequence[Group], name: str) -> None:
+def draw_line(axis: Any, groups: Sequence[Group], name: str, log: bool) -> None:
     """The mean over seeds, its interval and every seed at each value of a setting."""
     values = [group.settings[name] for group in groups]
-    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    places = [float(v) for v in values] if numeric else list(range(len(values)))
-    colour = groups[0].colour
+    numeric = all(map(_is_number, values))
+    places = [float(value) for value in values] if numeric else list(range(len(values)))
     found = [estimate(mean, [final_returns(group)]) for group in groups]
-    if numeric and min(places) > 0 and max(places) / min(places) >= 20:
-        axis.set_xscale("log")
-    if not numeric:
-        axis.set_xticks(places, [_value(name, v) for v in values])
+    means, low, high = (np.array(column, dtype=float) for column in zip(*found, strict=True))
+    colour = colour_of(groups[0].agent)
+    axis.plot(places, means, "-o" if numeric else "o", color=colour)
+    axis.errorbar(
+        places, means, (means - low, high - means), fmt="none", color=colour, capsize=4, alpha=0.6
+    )
     for place, group in zip(places, groups, strict=True):
         last = final_returns(group)
-        axis.plot([place] * len(last), last, ".", color=colour, alpha=0.4)
-    means, low, high = (np.array(column, dtype=float) for column in zip(*found, strict=True))
-    line = "-o" if numeric else "o"
-    axis.plot(places, means, line, color=colour)
-    axis.errorbar(places, means, (means - low, high - means), fmt="none", color=colour, capsize=3)
+        axis.plot([place] * len(last), last, "_", color="black", markersize=6, zorder=3)
+    if log:
+        axis.set_xscale("log")
+    axis.set_xticks(places, [_value(name, value) for value in values])
+    axis.set_xticks([], minor=True)
     axis.set_xlabel(name)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_log(values: Sequence[Any]) -> bool:
+    """Whether values are spread over orders of magnitude."""
+    if not all(_is_number(value) and value > 0 for value in values):
+        return False
+    return bool(max(values) / min(values) >= 20)
 
 
 def draw_map(figure: Any, axis: Any, groups: Sequence[Group], across: str, up: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from langevinrl.analysis.comparison import Comparison
-from langevinrl.analysis.figures import panels, pyplot, share_legend
+from langevinrl.analysis.figures import count_in_thousands, panels, pyplot, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS, Axis
 from langevinrl.analysis.statistics import (
     AGGREGATES,
@@ -31,11 +31,11 @@ def aggregate_curves(found: Comparison, x: Axis = "progress") -> Any | None:
             axis.plot(grid, value, color=found.colour(label), label=label)
             axis.fill_between(grid, low, high, color=found.colour(label), alpha=0.18, linewidth=0)
         axis.set(xlabel=AXIS_LABELS[x], ylabel=f"{name} of normalised scores")
-        axis.ticklabel_format(axis="x", scilimits=(-3, 5), useMathText=True)
+        count_in_thousands(axis)
     if not axes[0].lines:
         pyplot().close(figure)
         return None
-    share_legend(figure, axes)
+    share_legend(figure, axes, list(found.methods))
     return figure
 
 
@@ -51,7 +51,7 @@ def profiles(found: Comparison) -> Any:
         axis.plot(thresholds, value, color=colour, label=label, drawstyle="steps-post")
         axis.fill_between(thresholds, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
     axis.set(xlabel="normalised score at the end", ylabel="fraction of runs above", ylim=(0, 1.03))
-    share_legend(figure, [axis])
+    share_legend(figure, [axis], list(found.methods))
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from langevinrl.analysis.grids import Axis, final_returns, on_grid, planned_iterations, shared_range
 from langevinrl.analysis.normalise import Normalisation
-from langevinrl.analysis.records import Group
+from langevinrl.analysis.records import Group, counted_fields
 from langevinrl.analysis.statistics import Estimate, Statistic, estimate_curve, mean
 
 
@@ -61,7 +62,7 @@ def compare(
     The tasks are those of the method that has most; who lacks one of them is left out, and so are
     seeds that were not evaluated that far.  The notes say so.
     """
-    notes = _unfinished(groups, progress) + _lengths(groups)
+    notes = _unfinished(groups, progress) + _lengths(groups) + _tuned(groups)
     found: dict[str, dict[str, list[Group]]] = {}
     for group in groups:
         if final_returns(group, progress).size:
@@ -102,6 +103,18 @@ def _lengths(groups: Sequence[Group]) -> list[str]:
             notes.append(
                 f"Runs on {task} are {numbers} iterations long; progress is of each run's own."
             )
+    return notes
+
+
+def _tuned(groups: Sequence[Group]) -> list[str]:
+    """Methods with other settings on other tasks, which a mean over tasks would hide."""
+    notes = []
+    for label in dict.fromkeys(group.label for group in groups):
+        runs = [counted_fields(group.runs[0]) for group in groups if group.label == label]
+        names = dict.fromkeys(name for run in runs for name in run if name != "capacity")
+        differ = [n for n in names if len({json.dumps(run[n]) for run in runs if n in run}) > 1]
+        if differ:
+            notes.append(f"{label} has other settings on other tasks: {_listed(differ)}.")
     return notes
 
 

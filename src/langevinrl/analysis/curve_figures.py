@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langevinrl.analysis.figures import panels, share_legend
+from langevinrl.analysis.figures import count_in_thousands, panels, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS, Axis, on_grid, own_grid, seeds_of
 from langevinrl.analysis.records import Group
 from langevinrl.analysis.statistics import estimate_curve
@@ -30,10 +30,10 @@ def learning_curves(groups: Sequence[Group], x: Axis = "iterations") -> Any:
             draw_group(axis, group, x, thin=len(here) <= FEW_METHODS)
         axis.set_title(env, fontsize=11)
         axis.set_xlabel(AXIS_LABELS[x])
-        axis.ticklabel_format(axis="x", scilimits=(-3, 5), useMathText=True)
-    for axis in axes[::3]:
-        axis.set_ylabel("return")
-    share_legend(figure, axes)
+        count_in_thousands(axis)
+        if axis.get_subplotspec().is_first_col():
+            axis.set_ylabel("return")
+    share_legend(figure, axes, [group.label for group in drawn])
     return figure
 
 

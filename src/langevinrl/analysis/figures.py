@@ -69,7 +69,7 @@ def save(figure: Any, path: Path) -> None:
 
 def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Sequence[Any]]:
     """A figure of as many panels, at most three in a row, and its axes; a last row may be short."""
-    columns = min(count, 3)
+    columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
     figure, axes = pyplot().subplots(
         rows, columns, figsize=(0.6 + width * columns, 0.4 + height * rows), squeeze=False,
@@ -81,15 +81,30 @@ def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Se
     return figure, flat[:count]
 
 
-def share_legend(figure: Any, axes: Sequence[Any]) -> None:
-    """One legend below all panels, an entry per label however many panels show it."""
-    entries: dict[str, Any] = {}
+def count_in_thousands(axis: Any) -> None:
+    """Few ticks along x, which long numbers would fill: 2.5k, 1M."""
+    axis.locator_params(axis="x", nbins=6)
+
+    def shown(x: float, _: int) -> str:
+        for size, sign in ((1e6, "M"), (1e3, "k")):
+            if abs(x) >= size:
+                return f"{x / size:g}{sign}"
+        return f"{x:g}"
+
+    axis.xaxis.set_major_formatter(shown)
+
+
+def share_legend(figure: Any, axes: Sequence[Any], labels: Sequence[str]) -> None:
+    """One legend below all panels in the order of the labels, however many panels show each."""
+    shown: dict[str, Any] = {}
     for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
+        shown |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
+    entries = {label: shown[label] for label in dict.fromkeys(labels) if label in shown}
     # As many columns as the longest label leaves room for.
     inches = 0.6 + 0.085 * max((len(label) for label in entries), default=0)
-    columns = max(1, min(len(entries), int(figure.get_figwidth() / inches)))
+    most = max(1, int(figure.get_figwidth() / inches))
+    rows = -(-len(entries) // most)
+    columns = -(-len(entries) // max(rows, 1)) or 1  # rows of about the same length
     figure.legend(
         entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False
     )
