@@ -67,8 +67,10 @@ def test_a_lost_node_costs_no_run_and_changes_none(cluster: RayCluster, tmp_path
 
 
 def test_an_address_where_nobody_is_gets_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no Ray cluster answers at 127.0.0.1:1"):
+    with pytest.raises(UserError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):
         sweep([make_config(TINY)], tmp_path / "sweep", backend="ray", address="127.0.0.1:1")
+    with pytest.raises(UserError, match="expected auto or HOST:PORT"):
+        sweep([make_config(TINY)], tmp_path / "sweep", backend="ray", address="cluster")
 
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

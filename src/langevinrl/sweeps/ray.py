@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import time
+import socket
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,13 +94,12 @@ class RayTasks:
 
     def cancel(self) -> None:
         """Interrupt every task, as Ctrl-C does, and wait until they have saved."""
-        for reference in self.pending:
+        references = list(self.pending)
+        for reference in references:
             self.ray.cancel(reference, force=False)
-        deadline = time.monotonic() + PATIENCE
-        while any(job.standing() == "running" for job in self.pending.values()):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(PAUSE)
+        _, left = self.ray.wait(references, num_returns=len(references), timeout=PATIENCE)
+        for reference in left:
+            self.ray.cancel(reference, force=True)
 
 
 def work(path: str, id_: str, keep_replay: bool) -> Outcome:
@@ -114,16 +113,31 @@ def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        ray.init(address="local", include_dashboard=False, **quiet)
+        return
+    _require_answer(address)
     try:
-        if address:
-            ray.init(address=address, **quiet)
-        else:
-            ray.init(include_dashboard=False, **quiet)
+        ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UserError(f"the Ray cluster at {address} does not take us: {error}") from error
+
+
+def _require_answer(address: str) -> None:
+    """Ray itself would try for minutes to reach a place where nobody listens."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdigit():
+        raise UserError(f"--address {address}: expected auto or HOST:PORT, such as 10.0.0.1:6379")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
         raise UserError(f"no Ray cluster answers at {address}: {error}") from error
 
 
 def import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
     except ImportError as error:

@@ -83,9 +83,9 @@ def run_on_slurm(
         executor = make_executor(folder, cluster, most, hours, partition, gpus)
         sweep = str(folder.path.resolve())
         tasks = [SlurmTask(sweep, job.id, keep_replay, retries) for job in todo]
-        for job, queued_as in zip(todo, executor.submit_array(tasks), strict=True):
+        for job, number in zip(todo, _submit(executor, tasks), strict=True):
             job.state.mkdir(parents=True, exist_ok=True)
-            write(job.state / NUMBER, queued_as.job_id)
+            write(job.state / NUMBER, number)
     _watch(jobs, SweepTable(jobs, len(jobs), quiet))
 
 
@@ -110,6 +110,15 @@ def make_executor(
         **({"slurm_partition": partition} if partition else {}),
     )
     return executor
+
+
+def _submit(executor: Any, tasks: list[SlurmTask]) -> list[str]:
+    """The numbers under which the tasks were queued."""
+    failed = import_submitit().core.utils.FailedJobError
+    try:
+        return [job.job_id for job in executor.submit_array(tasks)]
+    except failed as error:  # a partition or a size that this cluster has not got
+        raise UserError(f"SLURM refuses the jobs: {error}") from error
 
 
 def _watch(jobs: Sequence[Job], table: SweepTable) -> None:
