@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -45,7 +46,9 @@ def write_run(
         table = csv.writer(file)
         table.writerow(EVALUATION_COLUMNS)
         for seed in seeds:
-            draws = np.random.default_rng([place, seed, len(env)])
+            draws = np.random.default_rng(
+                [place, seed, len(env), crc32(json.dumps(settings).encode())]
+            )
             pace, top = 2.2 + 3 * draws.random() - 0.1 * place, 0.95 - 0.05 * place
             top *= 0.9 + 0.15 * draws.random()
             for k in range(1, int(points * stop) + 1):

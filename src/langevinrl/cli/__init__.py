@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--x AXIS] [--out FILE].",
+    "report": "One page, tables and figures of many runs: langevinrl report DIR... [--out FILE].",
     "agents": "List the agents, a line each.",
     "params": "Count trainable parameters: langevinrl params --obs-dim O --act-dim A [--json].",
     "bandit": "The 2D bandit study, figures and table: langevinrl bandit --out DIR [--quick].",

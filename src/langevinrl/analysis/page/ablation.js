@@ -13,17 +13,21 @@ function drawGrid(grid, width, look) {
   const rows = grid.rows.map(cut), columns = grid.columns.map(cut);
   const longest = (names) => Math.max(...names.map((name) => name.length), 3) * 6.4;
   const left = longest(rows) + 12 + (grid.rowTitle ? 16 : 0);
-  const side = (width - left - 4) / Math.max(1, columns.length);
-  const slanted = longest(columns) > side - 4;
-  const top = (slanted ? longest(columns) * 0.72 + 12 : 20) + (grid.columnTitle ? 16 : 0);
+  // Names over columns that are narrower than they are stand upright, or lean if there is room.
+  const count = Math.max(1, columns.length), even = (width - left - 4) / count;
+  const turn = longest(columns) <= even - 4 ? 0 : even < 44 ? -90 : -45;
+  const lean = turn === -45 ? Math.max(0, longest(columns.slice(-2)) * 0.72 - even / 2) : 0;
+  const side = (width - left - 4 - lean) / count;
+  const top = ({ 0: 20, "-45": longest(columns) * 0.72 + 12, "-90": longest(columns) + 12 })[turn] +
+    (grid.columnTitle ? 16 : 0);
   const tall = Math.max(24, Math.min(40, side * 0.7)), height = top + rows.length * tall + 4;
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${grid.title}. ${grid.cells.map((cell) => cell.about).join("; ")}` });
   const palette = grid.both ? DIVERGING : BLUES;
   columns.forEach((name, k) => {
     const x = left + (k + 0.5) * side;
-    picture.append(label(0, 0, name, look, { fill: look.ink, "text-anchor": slanted ? "start" : "middle",
-      transform: `translate(${x} ${top - 7})` + (slanted ? " rotate(-45)" : "") }));
+    picture.append(label(0, 0, name, look, { fill: look.ink, "text-anchor": turn ? "start" : "middle",
+      transform: `translate(${turn === -90 ? x + 4 : x} ${top - 7}) rotate(${turn})` }));
   });
   rows.forEach((name, k) => picture.append(label(left - 8, top + (k + 0.5) * tall + 4, name, look,
     { fill: look.ink, "text-anchor": "end" })));
@@ -88,19 +92,16 @@ function ablationLine(one, width, look) {
     return at === undefined ? null : finalCell(at, one.task);
   });
   const spec = { title: ablationTitle(one), xLabel: name, yLabel: "Final return",
-    xRange: [-0.4, values.length - 0.6], xShow: (x) => said(values[x]), lines: [{
+    xRange: [-0.4, values.length - 0.6], xTicks: [...values.keys()],
+    xShow: (x) => said(values[x]), xShort: (x) => said(values[x]), lines: [{
       name: baseName(one.agent), colour: DATA.methods[one.methods[0]].colour, mark: MARKS[0],
-      everyPoint: true, thin: [], xs: [...values.keys()], ys: cells.map((cell) => cell?.mean ?? null),
+      everyPoint: true, bars: values.length < 3 || !values.every(isNumber), thin: [], xs: [...values.keys()], ys: cells.map((cell) => cell?.mean ?? null),
       low: cells.map((cell) => (cell ? cell.mean - cell.sd : null)),
       high: cells.map((cell) => (cell ? cell.mean + cell.sd : null)) }] };
-  const picture = drawChart(spec, width, 236, look), axes = picture.querySelector("g.axes");
-  axes.querySelectorAll(".x-tick").forEach((tick) => tick.remove());
-  values.forEach((value, k) => axes.append(label(picture.box.toX(k), picture.box.bottom + 16,
-    said(value), look, { "text-anchor": "middle", class: "x-tick" })));
-  return { spec, picture };
+  return { spec, picture: drawChart(spec, width, 236, look) };
 }
 
-// Two settings: a colour per pair, brown over white to green would say more than is known; blues do.
+// Two settings: a colour per pair, from the lowest return to the highest.
 function ablationGrid(one, width, look) {
   const [down, across] = one.names;
   const rows = order(one.methods.map((at) => settingOf(at, down)));
@@ -112,7 +113,7 @@ function ablationGrid(one, width, look) {
     column: place(columns, settingOf(at, across)), part: (cell.mean - low) / (high - low),
     text: short(Number(cell.mean.toPrecision(3))),
     about: `${down} ${said(settingOf(at, down))}, ${across} ${said(settingOf(at, across))}: ` +
-      `${show(cell.mean)} ± ${show(cell.sd)} over ${cell.count} seed(s)` }));
+      `${show(cell.mean)} ± ${show(cell.sd, placesOf(cell.mean))} over ${cell.count} seed(s)` }));
   return { picture: drawGrid({ title: ablationTitle(one), rows: rows.map(said),
     columns: columns.map(said), rowTitle: down, columnTitle: across, cells },
   Math.min(width, 140 + 110 * columns.length), look) };

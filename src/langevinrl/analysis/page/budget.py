@@ -1,30 +1,41 @@
-"""What was run, in a line of facts, and what so much training can and cannot say, in plain words."""
+"""What was run, as facts, and in plain words what so much training can and cannot say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from langevinrl.analysis.page.health import made_with
+from langevinrl.analysis.page.health import summarise_versions
 from langevinrl.analysis.paper import ITERATIONS
-from langevinrl.analysis.records import Group, RunRecord
+from langevinrl.analysis.records import Group, RunRecord, split_version
+from langevinrl.registry import label_of
 
 WHOLE = 0.95  # from this share on, a run is as long as the paper's
-LISTED = 12  # names of methods spelled out in the header
 
 
 def describe_facts(records: Sequence[RunRecord], groups: Sequence[Group]) -> list[tuple[str, str]]:
     """Name and value of what the header says."""
-    methods = list(dict.fromkeys(group.label for group in groups))
-    tasks = list(dict.fromkeys(group.env for group in groups))
+    methods = name_methods(groups)
+    tasks = sort_tasks(group.env for group in groups)
     counts = [len(group.series) for group in groups]
-    listed = ", ".join(methods[:LISTED]) + (", …" if len(methods) > LISTED else "")
     return [
-        (_plural(len(methods), "method"), listed or "none"),
+        (_plural(len(methods), "method"), ", ".join(methods) or "none"),
         (_plural(len(tasks), "task"), ", ".join(tasks) or "none"),
         ("Seeds per curve", _between(counts, str) if counts else "none"),
         ("Runs", str(len(records))),
         ("Training length", _length(groups)),
-        ("Made with", ", ".join(made_with(records)) or "not recorded"),
+        ("Made with", summarise_versions(records)),
+    ]
+
+
+def name_methods(groups: Sequence[Group]) -> list[str]:
+    """The methods by name, each with how many settings of it were run if there are several."""
+    settings = {group.agent: dict[str, None]() for group in groups}
+    for group in groups:
+        settings[group.agent][group.label] = None
+    return [
+        f"{label_of(agent)} ({len(labels)} settings)" if len(labels) > 1 else label_of(agent)
+        for agent, labels in settings.items()
     ]
 
 
@@ -50,6 +61,13 @@ def reached(group: Group) -> int:
     return min(int(one.iterations[-1]) for one in group.series)
 
 
+def sort_tasks(envs: Iterable[str]) -> list[str]:
+    """The paper's tasks in its order, then the others by name."""
+    order = list(ITERATIONS)
+    place = {task: i for i, task in enumerate(order)}
+    return sorted(set(envs), key=lambda env: (place.get(split_version(env)[0], len(order)), env))
+
+
 def _length(groups: Sequence[Group]) -> str:
     shares = paper_shares(groups)
     if not shares:
@@ -57,7 +75,8 @@ def _length(groups: Sequence[Group]) -> str:
         return f"{_between(ends, '{:,}'.format)} iterations" if ends else "none"
     if min(shares) >= WHOLE:
         return "the paper's full training length"
-    return f"{_between([100 * share for share in shares], _percent)} % of the paper's length"
+    length = f"{_between([100 * share for share in shares], _percent)} % of the paper's length"
+    return length if len(shares) == len(groups) else f"{length} where it has one"
 
 
 def _seeds_say(fewest: int) -> str:
@@ -81,10 +100,9 @@ def _length_says(groups: Sequence[Group], shares: Sequence[float]) -> str:
     return "It shows early learning; it can neither confirm nor refute the paper's final results."
 
 
-def _between(values: Sequence[float], show: object) -> str:
+def _between(values: Sequence[float], show: Callable[[Any], str]) -> str:
     """One value if all are shown alike, else the least and the most."""
-    assert callable(show)
-    low, high = str(show(min(values))), str(show(max(values)))
+    low, high = show(min(values)), show(max(values))
     return low if low == high else f"{low} to {high}"
 
 

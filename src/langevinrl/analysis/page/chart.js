@@ -13,8 +13,8 @@ function extent(values, fallback) {
     if (v > high) high = v;
   }
   if (low > high) return fallback;
-  return low === high ? [low - Math.max(1, Math.abs(low) * 0.1), high + Math.max(1, Math.abs(high) * 0.1)]
-    : [low, high];
+  const room = low === high ? Math.max(1, Math.abs(low) * 0.1) : 0;
+  return [low - room, high + room];
 }
 
 // Points to a path; a gap (null) lifts the pen.
@@ -53,7 +53,7 @@ function frame(spec, width, height) {
   const inner = { w: width - left - right, h: height - top - bottom };
   return {
     left, top, right: width - right, bottom: height - bottom, yTicks,
-    xTicks: ticks(xLow, xHigh, Math.max(2, Math.round(inner.w / 78))),
+    xTicks: spec.xTicks ?? ticks(xLow, xHigh, Math.max(2, Math.round(inner.w / 78))),
     toX: (x) => left + ((x - xLow) / (xHigh - xLow)) * inner.w,
     toY: (y) => top + ((yHigh - y) / (yHigh - yLow)) * inner.h,
     fromX: (at) => xLow + ((at - left) / inner.w) * (xHigh - xLow),
@@ -72,7 +72,7 @@ function drawAxes(spec, box, look) {
   for (const t of box.xTicks) {
     const x = box.toX(t);
     group.append(svg("line", { x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4, stroke: look.axis }),
-      label(x, box.bottom + 16, short(t), look,
+      label(x, box.bottom + 16, (spec.xShort ?? short)(t), look,
         { "text-anchor": x > box.right - 12 ? "end" : "middle", class: "x-tick" }));
   }
   const middle = (box.top + box.bottom) / 2;
@@ -88,7 +88,10 @@ function drawLine(line, box, look) {
   const colour = tint(line.colour, look), { toX, toY } = box;
   const faded = state.strong !== null && line.method !== undefined && line.method !== state.strong;
   const group = svg("g", { class: "line", "data-method": line.method, opacity: faded ? 0.18 : null });
-  if (line.low) {
+  if (line.bars) {
+    line.xs.forEach((x, i) => isNumber(line.low[i]) && group.append(svg("line", { x1: toX(x), x2: toX(x),
+      y1: toY(line.low[i]), y2: toY(line.high[i]), stroke: colour, "stroke-width": 2 })));
+  } else if (line.low) {
     group.append(svg("path", { class: "band", d: areaOf(line.xs, line.low, line.high, toX, toY),
       fill: colour, "fill-opacity": look === THEMES.light ? 0.13 : 0.2 }));
   }
@@ -96,7 +99,7 @@ function drawLine(line, box, look) {
     group.append(svg("path", { class: "thin", d: pathOf(seed.xs, seed.ys, toX, toY), fill: "none",
       stroke: colour, "stroke-width": 0.9, "stroke-opacity": 0.5 }));
   }
-  group.append(svg("path", { class: "mean", d: pathOf(line.xs, line.ys, toX, toY), fill: "none",
+  if (!line.bars) group.append(svg("path", { class: "mean", d: pathOf(line.xs, line.ys, toX, toY), fill: "none",
     stroke: colour, "stroke-width": line.method === state.strong ? 2.8 : 1.8,
     "stroke-linejoin": "round", "stroke-dasharray": line.dash }));
   const marked = line.everyPoint ? line.xs.keys() : [line.xs.length - 1];

@@ -11,7 +11,8 @@ function switches(title, options, isOn, choose, id) {
 
 function legend() {
   const list = el("div", { class: "legend", role: "group", "aria-label": "Methods", id: "legend" });
-  const settle = () => [...list.children].forEach((button, at) => {
+  const buttons = [];
+  const settle = () => buttons.forEach((button, at) => {
     button.setAttribute("aria-pressed", String(state.methods.has(at)));
     button.firstChild.replaceWith(swatch(at));
   });
@@ -23,14 +24,26 @@ function legend() {
       line.setAttribute("opacity", mine ? 1 : 0.18);
     }
   };
-  DATA.methods.forEach((method, at) => list.append(el("button", {
-    type: "button", "aria-pressed": "true", "data-method": at,
-    onclick: () => { if (!state.methods.delete(at)) state.methods.add(at); settle(); refresh(); },
-    onpointerenter: () => strengthen(state.methods.has(at) ? at : null),
-    onpointerleave: () => strengthen(null),
-    onfocus: () => strengthen(state.methods.has(at) ? at : null),
-    onblur: () => strengthen(null),
-  }, swatch(at), el("span", {}, method.label))));
+  const agents = DATA.methods.map((method) => method.agent);
+  DATA.methods.forEach((method, at) => {
+    const several = agents.indexOf(method.agent) !== agents.lastIndexOf(method.agent);
+    if (several && agents.indexOf(method.agent) === at)
+      list.append(el("div", { class: "agent" }, DATA.agents[method.agent]));
+    buttons.push(el("button", {
+      type: "button", "aria-pressed": "true", "data-method": at, class: several ? "setting" : null,
+      onclick: () => {
+        if (!state.methods.delete(at)) state.methods.add(at);
+        state.strong = state.methods.has(at) ? at : null;
+        settle();
+        refresh();
+      },
+      onpointerenter: () => strengthen(state.methods.has(at) ? at : null),
+      onpointerleave: () => strengthen(null),
+      onfocus: () => strengthen(state.methods.has(at) ? at : null),
+      onblur: () => strengthen(null),
+    }, swatch(at), el("span", {}, several ? settingsName(method) : method.label)));
+    list.append(buttons.at(-1));
+  });
   list.settle = settle;
   const set = (which) => () => { state.methods = new Set(which); settle(); refresh(); };
   return el("div", { class: "control" },
@@ -38,6 +51,10 @@ function legend() {
       tool("All", "Show all methods", set(DATA.methods.keys())),
       tool("None", "Hide all methods", set([])))), list);
 }
+
+// The settings that set a method apart, without its name.
+const settingsName = (method) => (Object.keys(method.settings).length
+  ? method.label.slice(DATA.agents[method.agent].length + 2) : method.label);
 
 function seedChoice() {
   const options = Object.fromEntries(SEEDS.map((seed) => [`s${seed}`, String(seed)]));
@@ -59,7 +76,7 @@ function themeSwitch() {
 
 function controls() {
   const axes = Object.fromEntries(Object.entries(AXES).map(([key, axis]) => [key, axis.label]));
-  axes.steps = "Env. steps";
+  axes.steps = "Steps";
   const panel = el("div", { id: "choices" }, legend(),
     switches("Horizontal axis", axes, (key) => state.axis === key,
       (key) => { state.axis = key; }, "axis"),

@@ -6,7 +6,7 @@ const AXES = {
   steps: { label: "Environment steps", column: "env_steps" },
   hours: { label: "Hours", column: "hours" },
 };
-const BANDS = { sd: "± 1 SD", range: "Min to max", none: "None" };
+const BANDS = { sd: "± SD", range: "Min–max", none: "None" };
 const SEEDS = [...new Set(DATA.curves.flatMap((c) => c.series.map((s) => s.seed)))]
   .sort((a, b) => a - b);
 // The reader's choices; every view is drawn from them.
@@ -51,11 +51,16 @@ function deviation(values) {
   return Math.sqrt(values.reduce((sum, x) => sum + (x - centre) ** 2, 0) / (values.length - 1));
 }
 
-// A number as a table shows it: four figures at most before the point, minus as a minus.
+// How many places after the point a number of this size is shown with.
+function placesOf(x) {
+  const size = Math.abs(x);
+  return size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+}
+
+// A number as a table shows it, minus as a minus.
 function show(x, digits) {
   if (!isNumber(x)) return "–";
-  const size = Math.abs(x);
-  const places = digits ?? (size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+  const places = digits ?? placesOf(x);
   const text = x.toLocaleString("en", {
     minimumFractionDigits: places, maximumFractionDigits: places,
   });

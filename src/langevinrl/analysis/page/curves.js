@@ -42,15 +42,17 @@ function curveSpec(task) {
   const lines = [];
   for (const at of shownMethods()) {
     const curve = curveOf(at, task), found = meanCurve(curve);
-    if (!found.count) continue;
+    if (!found.xs.length) continue;
     const banded = state.band !== "none" && found.count > 1;
     lines.push(lineOf(at, { xs: found.xs, ys: found.ys, low: banded ? found.low : null,
       high: banded ? found.high : null, thin: state.single
         ? found.seeds.map((s) => ({ xs: s[state.axis], ys: s.returns })) : [] }));
   }
-  const away = DATA.curves.every((c) => c.task !== task || !state.methods.has(c.method));
+  const here = DATA.curves.filter((c) => c.task === task && state.methods.has(c.method));
+  const empty = !here.length ? "No method chosen" : here.some((c) => chosenSeeds(c).length)
+    ? "Not logged on this axis" : "No seed chosen";
   return { title: DATA.tasks[task].name, xLabel: AXES[state.axis].label, yLabel: "Return", lines,
-    empty: away ? "No method chosen" : "No seed chosen" };
+    empty };
 }
 
 // The tidy table of what is shown: a row per method, task, seed and evaluation.
@@ -64,8 +66,9 @@ function tidyRows(tasks = [...DATA.tasks.keys()]) {
 }
 
 function panelOf(task) {
-  const name = DATA.tasks[task].name, height = () => (state.wide.has(task) ? 420 : 236);
-  const enlarge = tool("Enlarge", `Enlarge ${name}`, () => {
+  const name = DATA.tasks[task].name, height = (width) => (state.wide.has(task) ? 420
+    : Math.round(Math.max(236, Math.min(340, width * 0.5))));
+  const enlarge = tool("⤢", `Enlarge ${name}`, () => {
     const wide = !state.wide.delete(task) && state.wide.add(task);
     node.classList.toggle("wide", Boolean(wide));
     enlarge.setAttribute("aria-pressed", String(Boolean(wide)));
@@ -77,7 +80,7 @@ function panelOf(task) {
     make: (width, look) => {
       const spec = curveSpec(task);
       return { spec, methods: spec.lines.map((line) => line.method),
-        picture: drawChart(spec, width, height(), look) };
+        picture: drawChart(spec, width, height(width), look) };
     },
   });
   node.classList.add("panel");
@@ -100,7 +103,7 @@ function finalTable() {
     columns: ["Method", ...DATA.tasks.map((task) => task.name)],
     rows: cells.map(([at, row]) => [DATA.methods[at].label, ...row.map((cell, t) => (cell
       ? { number: true, value: cell.mean, strong: cells.length > 1 && cell.mean === best[t],
-        text: show(cell.mean) + (cell.count > 1 ? ` ± ${show(cell.sd)}` : "") }
+        text: show(cell.mean) + (cell.count > 1 ? ` ± ${show(cell.sd, placesOf(cell.mean))}` : "") }
       : { number: true, value: null, text: "–" }))]),
   };
 }

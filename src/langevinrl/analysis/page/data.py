@@ -12,13 +12,13 @@ extras    tables found beside the runs, as they are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from langevinrl.analysis.page.budget import describe_budget, describe_facts
+from langevinrl.analysis.page.budget import describe_budget, describe_facts, sort_tasks
 from langevinrl.analysis.page.health import describe_runs
 from langevinrl.analysis.page.rounding import rounded
 from langevinrl.analysis.paper import ITERATIONS
@@ -39,6 +39,7 @@ def page_document(
     """Everything on the page; `folders` are those the report was asked for."""
     labels = list(dict.fromkeys(group.label for group in groups))
     tasks = sort_tasks(group.env for group in groups)
+    agents = list(dict.fromkeys(group.agent for group in groups))
     first = {group.label: group for group in reversed(groups)}
     grids = Grids()
     curves = [
@@ -50,7 +51,7 @@ def page_document(
         for group in groups
     ]
     return {
-        "title": _title(labels, tasks),
+        "title": _title([label_of(agent) for agent in agents], tasks),
         "made": made,
         "facts": describe_facts(records, groups),
         "budget": describe_budget(groups),
@@ -58,7 +59,7 @@ def page_document(
             {key: getattr(first[label], key) for key in ("label", "agent", "colour", "settings")}
             for label in labels
         ],
-        "agents": {group.agent: label_of(group.agent) for group in groups},
+        "agents": {agent: label_of(agent) for agent in agents},
         "tasks": [
             {"name": task, "paper": ITERATIONS.get(split_version(task)[0])} for task in tasks
         ],
@@ -68,13 +69,6 @@ def page_document(
         "extras": read_extras(folders),
         **describe_runs(records, groups),
     }
-
-
-def sort_tasks(envs: Iterable[str]) -> list[str]:
-    """The paper's tasks in its order, then the others by name."""
-    order = list(ITERATIONS)
-    place = {task: i for i, task in enumerate(order)}
-    return sorted(set(envs), key=lambda env: (place.get(split_version(env)[0], len(order)), env))
 
 
 class Grids:
@@ -104,15 +98,15 @@ def _series(one: Any, grids: Grids) -> dict[str, Any]:
     }
 
 
-def _title(labels: Sequence[str], tasks: Sequence[str]) -> str:
+def _title(methods: Sequence[str], tasks: Sequence[str]) -> str:
     def listed(names: Sequence[str], what: str) -> str:
         if len(names) > 3:
             return f"{len(names)} {what}"
         return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
-    if not labels:
+    if not methods:
         return "Runs without evaluations"
-    return f"{listed(labels, 'methods')} on {listed(tasks, 'tasks')}"
+    return f"{listed(methods, 'methods')} on {listed(tasks, 'tasks')}"
 
 
 def read_extras(folders: Sequence[Path]) -> list[dict[str, Any]]:

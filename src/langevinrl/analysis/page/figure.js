@@ -71,6 +71,9 @@ function tool(text, about, onclick) {
     text);
 }
 
+// A title may break before a task's version.
+const breakable = (text) => text.split(/(?=-v\d)/).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
+
 // ---- figures ----
 // make(width, look) gives {picture, spec, methods}; numbers() gives {columns, rows}.
 function figureOf({ title, level = "h3", height, make, numbers, reader, tools = [] }) {
@@ -78,7 +81,7 @@ function figureOf({ title, level = "h3", height, make, numbers, reader, tools = 
   const made = { picture: null, spec: null };
   const table = numbers && el("details", { class: "numbers" }, el("summary", {}, "Numbers"));
   const node = el("figure", {},
-    el("figcaption", {}, el(level, {}, title), el("div", { class: "tools" }, tools,
+    el("figcaption", {}, el(level, {}, breakable(title)), el("div", { class: "tools" }, tools,
       tool("SVG", `Save the figure ${title} as SVG`, () => {
         const one = make(660, THEMES.light);
         save(`${slug(title)}.svg`, svgFile(title, one.picture, one.methods ?? []), "image/svg+xml");

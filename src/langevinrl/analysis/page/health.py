@@ -12,7 +12,7 @@ from typing import Any
 from langevinrl.analysis.records import Group, RunRecord
 from langevinrl.registry import label_of
 
-SOURCE = ("langevinrl", "commit", "dirty")  # of versions.json, shown by made_with
+LISTED = 3  # versions spelled out
 
 
 def describe_runs(records: Sequence[RunRecord], groups: Sequence[Group]) -> dict[str, Any]:
@@ -45,8 +45,12 @@ def describe_runs(records: Sequence[RunRecord], groups: Sequence[Group]) -> dict
         for record, config, name in zip(records, configs, names, strict=True)
     ]
     return {
-        "runs": runs, "shared": shared, "sharedVersions": versions, "versions": made_with(records),
-    }  # fmt: skip
+        "runs": runs,
+        "shared": shared,
+        "sharedVersions": versions,
+        "versions": made_with(records),
+        "madeWith": summarise_versions(records),
+    }
 
 
 def flat_config(config: dict[str, Any]) -> dict[str, Any]:
@@ -79,6 +83,15 @@ def version_of(record: RunRecord) -> str:
 def made_with(records: Sequence[RunRecord]) -> list[str]:
     """The package versions of the runs, the most frequent first."""
     return [name for name, _ in Counter(map(version_of, records)).most_common()]
+
+
+def summarise_versions(records: Sequence[RunRecord]) -> str:
+    """The package versions in few words; many commits are counted, not listed."""
+    names = made_with(records)
+    if len(names) <= LISTED:
+        return ", ".join(names) or "not recorded"
+    numbers = dict.fromkeys(name.partition(" (")[0] for name in names)
+    return f"{', '.join(numbers)} at {len(names)} commits"
 
 
 def short_names(folders: Sequence[Path]) -> list[str]:

@@ -15,8 +15,8 @@ function costSection() {
     el("p", { class: "note" }, `As in ${extra.source}.`),
     tableOf({ caption: titles[extra.kind], columns: extra.columns, rows: extra.rows.map((row) =>
       row.map((text, k) => (k && text !== "" && Number.isFinite(Number(text))
-        ? { number: true, text: Number.isInteger(Number(text)) ? Number(text).toLocaleString("en") : text }
-        : text || "–"))) })));
+        ? { number: true, text: /^\d+$/.test(text) ? Number(text).toLocaleString("en") : text }
+        : k ? { number: true, text: text || "–" } : text))) })));
   return section("costs", "Parameters and time", null, parts.length ? el("div", { class: "halves" }, parts)
     : absent("None of the folders holds a parameters.csv or a time.csv."));
 }

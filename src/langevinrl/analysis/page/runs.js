@@ -1,20 +1,23 @@
 // Run health: what ended how, made with what; and each run's configuration in a drawer.
 const STATUSES = { done: "finished", cut: "cut short", failed: "failed", none: "no evaluation" };
 
+// A version without its commit.
+const packageOf = (version) => version.split(" (")[0];
+
 // What a reader should know of a run before trusting it.
 function remarks(run) {
   const list = [];
   if (run.status !== "done") list.push(STATUSES[run.status]);
   if (run.resumes) list.push(run.resumes === 1 ? "resumed once" : `resumed ${run.resumes} times`);
   if (run.dirty) list.push("uncommitted changes");
-  if (DATA.versions.length > 1 && run.version !== DATA.versions[0]) list.push("other version");
+  if (packageOf(run.version) !== packageOf(DATA.versions[0])) list.push("other version");
   return list;
 }
 
 const needsALook = (run) => remarks(run).length > 0;
 
 // Every field of a run by name, its agent's own after a dot.
-const fieldsOf = (run) => ({ ...DATA.shared, ...run.config });
+const fieldsOf = (run) => ({ ...run.config, ...DATA.shared });
 const UNCOMPARED = new Set(["out", "seed", "env"]);
 
 // Fields in which a run is not as most others of its method are.
@@ -78,8 +81,7 @@ function healthSentence() {
   const more = [[count((r) => r.resumes), "resumed"], [count((r) => r.dirty), "from a tree with " +
     "uncommitted changes"]].filter(([n]) => n).map(([n, text]) => `${n} ${text}`);
   const made = DATA.versions.length > 1
-    ? `Several versions are mixed: ${DATA.versions.join(", ")}.`
-    : `All were made with ${DATA.versions[0] ?? "an unknown version"}.`;
+    ? `Several versions are mixed: ${DATA.madeWith}.` : `All were made with version ${DATA.madeWith}.`;
   return `${DATA.runs.length} run${DATA.runs.length === 1 ? "" : "s"}: ${parts.join(", ")}` +
     `${more.length ? `; ${more.join(", ")}` : ""}. ${made}`;
 }

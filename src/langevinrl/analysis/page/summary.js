@@ -15,6 +15,19 @@ function normalisedCurve() {
       [named(row.method), x, row.mean[k], row.low[k], row.high[k]])) }));
 }
 
+function remarksOnWho() {
+  const list = el("ul", { class: "note" }, SUMMARY.notes.map((text) => el("li", {}, text)));
+  if (SUMMARY.notes.length <= 3) return SUMMARY.notes.length ? list : null;
+  return el("details", { class: "numbers" },
+    el("summary", {}, `Left out or uneven: ${SUMMARY.notes.length} remarks`), list);
+}
+
+function scaleTable() {
+  return el("details", { class: "numbers" }, el("summary", {}, "The scale of each task"),
+    tableOf({ caption: "Returns that are scored 0 and 100", columns: ["Task", "Scored 0", "Scored 100"],
+      rows: SUMMARY.scale.map((row) => [row.task, row.low, row.high]) }));
+}
+
 // A figure of lines that can be read with the crosshair.
 function chartFigure(spec, height, numbers) {
   return figureOf({ title: spec().title, height, numbers, reader: true, make: (width, look) => {
@@ -28,16 +41,16 @@ function chartFigure(spec, height, numbers) {
 function progressTable() {
   const { progress, rows, paper } = SUMMARY.table;
   const best = progress.map((_, k) => Math.max(...rows.filter(on).map((row) => row.values[k] ?? -Infinity)));
-  const cells = (values, spread, bold) => [...values.map((x, k) => ({ number: true, value: x,
-    text: show(x, 1), strong: bold && x === best[k] })),
-  { number: true, value: spread, text: show(spread, 1) }];
-  const names = progress.map((part) => show(part, 1));
-  const columns = ["Method", "Source", ...names, "±"];
+  const cells = (values, bold) => values.map((x, k) => ({ number: true, value: x, text: show(x, 1),
+    strong: bold && x === best[k] }));
+  const columns = ["Method", "Source", ...progress.map((part) => show(part, 1)), "at 1.0"];
   const lines = [];
   for (const row of rows.filter(on)) {
-    lines.push([named(row.method), "here", ...cells(row.values, row.spread, true)]);
+    const interval = isNumber(row.low) ? `${show(row.low, 1)} to ${show(row.high, 1)}` : "–";
+    lines.push([named(row.method), "here", ...cells(row.values, true), { number: true, text: interval }]);
     const theirs = paper[row.method];
-    if (theirs) lines.push(["", "paper", ...cells(theirs.values, theirs.spread, false)]);
+    if (theirs) lines.push(["", "paper", ...cells(theirs.values, false),
+      { number: true, text: `± ${show(theirs.spread, 1)}` }]);
   }
   return { caption: "Normalised return at five shares of training", columns, rows: lines };
 }
@@ -76,8 +89,8 @@ function drawIntervals(title, rows, width, look, range) {
     const faded = state.strong !== null && row.method !== state.strong;
     picture.append(label(left - 8, y + 4, text, look, { "text-anchor": "end", fill: look.ink }),
       svg("g", { class: "line", "data-method": row.method, opacity: faded ? 0.18 : 1 },
-        svg("title", {}, `${name}: ${show(row.value, 1)}, interval ${show(row.low, 1)} to ` +
-          show(row.high, 1)),
+        svg("title", {}, `${name}: ${show(row.value, 1)}` + (isNumber(row.low)
+          ? `, interval ${show(row.low, 1)} to ${show(row.high, 1)}` : "")),
         isNumber(row.low) ? svg("rect", { x: toX(row.low), y: y - 5, height: 10, rx: 2, fill: colour, "fill-opacity": 0.3,
           width: Math.max(1, toX(row.high) - toX(row.low)) }) : null,
         svg("line", { x1: toX(row.value), x2: toX(row.value), y1: y - 7, y2: y + 7, stroke: colour,
@@ -89,7 +102,7 @@ function drawIntervals(title, rows, width, look, range) {
 function metricsPart() {
   if (SUMMARY.metrics.absent) return absent(SUMMARY.metrics.absent);
   const figures = SUMMARY.metrics.list.map((metric) => figureOf({
-    title: metric.name, level: "h4", height: 22 * DATA.methods.length + 40,
+    title: metric.name, level: "h4", height: 22 * metric.rows.length + 40,
     make: (width, look) => ({ picture: drawIntervals(metric.name, metric.rows, width, look,
       extent(metric.rows.filter(on).flatMap((row) => [row.low, row.high, row.value]), [0, 100])) }),
     numbers: () => ({ columns: ["Method", metric.name, "Low", "High"],
@@ -102,7 +115,7 @@ function metricsPart() {
 function profilesPart() {
   if (SUMMARY.profiles.absent) return absent(SUMMARY.profiles.absent);
   const { scores, rows } = SUMMARY.profiles;
-  const spec = () => ({ title: "Performance profiles", xLabel: "Normalised return × 100, τ",
+  const spec = () => ({ title: "Runs above a score", xLabel: "Normalised return × 100, τ",
     xName: "τ", yLabel: "Share of runs above τ", digits: 2, yRange: [0, 1.02],
     xRange: [scores[0], scores.at(-1)],
     lines: rows.filter(on).map((row) => lineOf(row.method, { xs: scores, ys: row.share, mark: null,
@@ -119,13 +132,14 @@ function improvementPart() {
   const shown = () => [...new Set(part.rows.flatMap((row) => [row.a, row.b]))]
     .filter((at) => state.methods.has(at)).sort((a, b) => a - b);
   const pairs = () => part.rows.filter((row) => state.methods.has(row.a) && state.methods.has(row.b));
-  return figureOf({ title: "Probability of improvement", height: 120,
+  return figureOf({ title: "Row above column, in per cent", height: 120,
     make: (width, look) => {
       const list = shown(), names = list.map(named);
       const cells = pairs().map((row) => ({ row: list.indexOf(row.a), column: list.indexOf(row.b),
-        part: row.p, strong: row.low > 0.5 || row.high < 0.5, text: show(100 * row.p, 0),
-        about: `${named(row.a)} above ${named(row.b)}: ${show(100 * row.p, 0)} %, ` +
-          `interval ${show(100 * row.low, 0)} to ${show(100 * row.high, 0)} %` }));
+        part: row.p, strong: isNumber(row.low) && (row.low > 0.5 || row.high < 0.5), text: show(100 * row.p, 0),
+        about: `${named(row.a)} above ${named(row.b)}: ${show(100 * row.p, 0)} %` +
+          (isNumber(row.low)
+            ? `, interval ${show(100 * row.low, 0)} to ${show(100 * row.high, 0)} %` : "") }));
       return { picture: drawGrid({ title: "Probability of improvement in per cent", rows: names,
         columns: names, cells, both: true }, Math.min(width, 96 + 62 * Math.max(4, list.length)), look) };
     },
@@ -137,8 +151,7 @@ function summarySections() {
   if (SUMMARY.absent) return [section("summary", "Over all tasks", null, absent(SUMMARY.absent))];
   return [
     section("summary", "Over all tasks", SUMMARY.note,
-      SUMMARY.notes.length ? el("ul", { class: "note" }, SUMMARY.notes.map((text) => el("li", {}, text)))
-        : null, normalisedCurve(), progressPart()),
+      remarksOnWho(), scaleTable(), normalisedCurve(), progressPart()),
     section("metrics", "Aggregate metrics", SUMMARY.metrics.note, metricsPart()),
     section("profiles", "Performance profiles", SUMMARY.profiles.note, profilesPart()),
     section("improvement", "Probability of improvement", SUMMARY.improvement.note, improvementPart()),

@@ -5,21 +5,26 @@ Each part is its numbers, or {"absent": a sentence that says why it is not there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from langevinrl.analysis import paper
-from langevinrl.analysis.comparison import Comparison, compare
-from langevinrl.analysis.normalise import Kind, normalise
+from langevinrl.analysis.comparison import Comparison
+from langevinrl.analysis.normalise import WORDS, Kind
 from langevinrl.analysis.page.rounding import rounded
 from langevinrl.analysis.records import Group
+from langevinrl.analysis.report_files import comparison_of
 from langevinrl.analysis.statistics import (
-    AGGREGATES, Estimate, estimate, probability_of_improvement, profile,
-)  # fmt: skip
-from langevinrl.errors import UserError
+    AGGREGATES,
+    Estimate,
+    estimate,
+    mean,
+    probability_of_improvement,
+    profile,
+)
 
 THRESHOLDS = np.linspace(0, 1, 51)
 NAMES = {
@@ -34,36 +39,28 @@ def summarise(
     groups: Sequence[Group], kind: Kind = "min-max", mix_versions: bool = False
 ) -> dict[str, Any]:
     """Curve, table, metrics, profiles and pairs of the methods that have every task."""
-    tasks = {group.task for group in groups}
-    if len(tasks) < 2:
-        return {"absent": "There is one task only, so there is nothing to aggregate over tasks."}
-    try:
-        comparison = compare(groups, normalise(groups, kind, mix_versions))
-    except UserError as error:
-        return {"absent": f"Returns could not be put on one scale: {error}."}
-    if not comparison.methods:
-        return {"absent": "No method has reached the end of its training on any task yet."}
-    if len(comparison.tasks) < 2:
-        return {"absent": "No method has reached the end of its training on two tasks yet."}
+    comparison, notes = comparison_of(groups, kind, mix_versions)
+    if comparison is None:
+        return {"absent": notes[-1]}  # the others say who was left out before that
     labels = list(dict.fromkeys(group.label for group in groups))
     places = {label: labels.index(label) for label in comparison.methods}
     return {
-        "note": _scale(comparison),
-        "notes": comparison.notes,
+        "note": (
+            f"{WORDS[kind]} Scores are shown × 100. Bands and intervals are 95 % bootstrap "
+            "intervals over seeds within tasks; all seeds count here, whichever are chosen."
+        ),
+        "notes": notes,
+        "scale": [
+            {"task": task, "low": _one(low), "high": _one(high)}
+            for task, (low, high) in comparison.normalisation.bounds.items()
+            if task in comparison.tasks
+        ],
         "curve": _curve(comparison, places),
         "table": _table(comparison, places),
         "metrics": _metrics(comparison, places),
         "profiles": _profiles(comparison, places),
         "improvement": _improvement(comparison, places),
     }
-
-
-def _scale(comparison: Comparison) -> str:
-    return (
-        f"Over {len(comparison.tasks)} tasks: {', '.join(comparison.tasks)}. "
-        f"{comparison.normalisation.in_words()} Scores are shown × 100; bands and intervals are 95 "
-        "% bootstrap intervals over seeds within tasks. All seeds count here, whichever are chosen."
-    )
 
 
 def _curve(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
@@ -77,13 +74,15 @@ def _curve(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
 
 
 def _table(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
-    """The paper's table: a mean over tasks at five shares of training, and ± over tasks."""
+    """The paper's table: a mean over tasks at five shares of training."""
     rows, printed = [], {}
     for label, place in places.items():
-        means = [_task_means(comparison, label, share) for share in paper.PROGRESS]
-        spread = np.std(means[-1], ddof=1) / np.sqrt(len(comparison.tasks))
-        values = [float(np.mean(some)) for some in means]
-        rows.append({"method": place, "values": rounded(values, 4), "spread": _one(spread)})
+        means = [_at(comparison, label, share) for share in paper.PROGRESS]
+        low, high = means[-1][1:]
+        values = [float(found.value) for found in means]
+        rows.append(
+            {"method": place, "values": rounded(values, 4), "low": _one(low), "high": _one(high)}
+        )
         agent = comparison.agent(label)
         if agent in paper.NORMALISED:
             theirs = {"values": paper.NORMALISED[agent], "spread": paper.PLUS_MINUS[agent]}
@@ -95,29 +94,31 @@ def _table(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
         "rows": rows,
         "paper": printed,
         "note": (
-            "Mean normalised return × 100 at shares of training. Here ± is the standard error of "
-            "the last column over tasks. The paper does not say how it normalises, so its rows "
-            f"show the order of methods, not numbers to be met{caution}."
+            "Mean over tasks × 100. The last column belongs to the one before it: an interval "
+            "here, the ± printed in the paper. The paper does not say how it normalises, so its "
+            f"rows show the order of methods, not numbers to be met{caution}."
         ),
     }
 
 
-def _task_means(comparison: Comparison, label: str, share: float) -> list[float]:
-    """Per task the mean over seeds x 100; nan where no seed was evaluated so early."""
-    scores = comparison.scores(label, share)
-    return [100 * float(task.mean()) if task.size else float("nan") for task in scores]
+def _at(comparison: Comparison, label: str, share: float) -> Estimate:
+    """The mean score x 100 at a share of training; nan if a task was not evaluated so early."""
+    scores = [100 * task for task in comparison.scores(label, share)]
+    if not all(task.size for task in scores):
+        return Estimate(*(np.array(np.nan) for _ in range(3)))
+    return estimate(mean, scores)
 
 
 def _metrics(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
-    found = [
-        {
-            "name": NAMES.get(name, name),
-            "rows": _each(
-                comparison, places, lambda label, of=statistic: _final(comparison, label, of)
-            ),
-        }
-        for name, statistic in AGGREGATES.items()
-    ]
+    found = []
+    for name, statistic in AGGREGATES.items():
+        rows = []
+        for label, place in places.items():
+            value, low, high = (
+                _one(100 * x) for x in estimate(statistic, comparison.scores(label))
+            )
+            rows.append({"method": place, "value": value, "low": low, "high": high})
+        found.append({"name": NAMES.get(name, name), "rows": rows})
     return {
         "list": found,
         "note": (
@@ -126,20 +127,6 @@ def _metrics(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
             f"there less is better.{_without_intervals(comparison)}"
         ),
     }
-
-
-def _final(comparison: Comparison, label: str, statistic: Callable[..., np.ndarray]) -> Estimate:
-    return estimate(statistic, comparison.scores(label))
-
-
-def _each(
-    comparison: Comparison, places: dict[str, int], measure: Callable[[str], Estimate]
-) -> list[dict[str, Any]]:
-    rows = []
-    for label, place in places.items():
-        value, low, high = (_one(100 * x) for x in measure(label))
-        rows.append({"method": place, "value": value, "low": low, "high": high})
-    return rows
 
 
 def _profiles(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
@@ -160,8 +147,6 @@ def _profiles(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
 
 
 def _improvement(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
-    if len(places) < 2:
-        return {"absent": "Only one method has every task, so there is no pair to compare."}
     rows = []
     for one, other in combinations(places, 2):
         scores = comparison.scores(one), comparison.scores(other)
@@ -172,8 +157,8 @@ def _improvement(comparison: Comparison, places: dict[str, int]) -> dict[str, An
     return {
         "rows": rows,
         "note": (
-            "How often, in per cent, a run of the method in the row ends above one of the method in "
-            "the column, mean over tasks. 50 is no difference; bold where the 95 % interval "
+            "How often, in per cent, a run of the method in the row ends above one of the method "
+            "in the column, mean over tasks. 50 is no difference; bold where the 95 % interval "
             "leaves 50 out."
         ),
     }
