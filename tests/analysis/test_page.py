@@ -212,10 +212,11 @@ def test_slips_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert not Path(page).exists()
 
 
-def test_a_report_needs_no_jax(tmp_path: Path) -> None:
+def test_a_report_needs_no_jax_and_without_figures_no_matplotlib(tmp_path: Path) -> None:
     write_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=4, length=100)
     words = ["report", str(tmp_path), "--out", str(tmp_path / "page.html"), "--no-figures"]
     check = (
-        f"import sys; from langevinrl import cli; cli.main({words}); sys.exit('jax' in sys.modules)"
+        f"import sys; from langevinrl import cli; cli.main({words}); "
+        "sys.exit(bool({'jax', 'matplotlib'} & sys.modules.keys()))"
     )
     subprocess.run([sys.executable, "-c", check], check=True, timeout=60)

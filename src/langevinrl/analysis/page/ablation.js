@@ -11,7 +11,7 @@ function scaleColour(palette, part) {
 function drawGrid(grid, width, look) {
   const cut = (name) => (name.length > 16 ? name.slice(0, 15) + "…" : name);
   const rows = grid.rows.map(cut), columns = grid.columns.map(cut);
-  const longest = (names) => Math.max(...names.map((name) => name.length), 3) * 6.4;
+  const longest = (names) => Math.max(...names.map((name) => name.length), 3) * 6.9;
   const left = longest(rows) + 12 + (grid.rowTitle ? 16 : 0);
   // Names over columns that are narrower than they are stand upright, or lean if there is room.
   const count = Math.max(1, columns.length), even = (width - left - 4) / count;

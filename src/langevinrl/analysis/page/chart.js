@@ -37,6 +37,8 @@ function areaOf(xs, low, high, toX, toY) {
   return `M${there.join("L")}L${back.join("L")}Z`;
 }
 
+const largest = (values) => Math.max(...values.map(Math.abs), 0);
+
 function frame(spec, width, height) {
   const xs = spec.lines.flatMap((line) => line.xs.concat(...line.thin.map((seed) => seed.xs)));
   const ys = spec.lines.flatMap((line) =>
@@ -48,7 +50,7 @@ function frame(spec, width, height) {
     [yLow, yHigh] = [yLow - room, yHigh + room];
   }
   const yTicks = ticks(yLow, yHigh, Math.max(3, Math.round(height / 48)));
-  const widest = Math.max(...yTicks.map((t) => short(t).length), 2);
+  const widest = Math.max(...yTicks.map((t) => short(t, largest(yTicks)).length), 2);
   const left = 12 + widest * 6.2 + 14, top = 10, right = 12, bottom = 38;
   const inner = { w: width - left - right, h: height - top - bottom };
   return {
@@ -65,14 +67,14 @@ function drawAxes(spec, box, look) {
   for (const t of box.yTicks) {
     const y = box.toY(t);
     group.append(svg("line", { x1: box.left, x2: box.right, y1: y, y2: y, stroke: look.grid }),
-      label(box.left - 6, y + 4, short(t), look, { "text-anchor": "end" }));
+      label(box.left - 6, y + 4, short(t, largest(box.yTicks)), look, { "text-anchor": "end" }));
   }
   group.append(svg("line", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom,
     stroke: look.axis }));
   for (const t of box.xTicks) {
     const x = box.toX(t);
     group.append(svg("line", { x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4, stroke: look.axis }),
-      label(x, box.bottom + 16, (spec.xShort ?? short)(t), look,
+      label(x, box.bottom + 16, (spec.xShort ?? short)(t, largest(box.xTicks)), look,
         { "text-anchor": x > box.right - 12 ? "end" : "middle", class: "x-tick" }));
   }
   const middle = (box.top + box.bottom) / 2;

@@ -67,9 +67,10 @@ function show(x, digits) {
   return text.replace("-", "−");
 }
 
-// A number as an axis shows it: 200k, 1.5M, 0.25.
-function short(x) {
-  const size = Math.abs(x);
+// A number as an axis shows it: 200k, 1.5M, 0.25; in the unit that suits the axis's largest.
+function short(x, largest = x) {
+  const size = Math.abs(largest);
+  if (x === 0) return "0";
   const [unit, mark] = size >= 1e9 ? [1e9, "B"] : size >= 1e6 ? [1e6, "M"]
     : size >= 1e4 ? [1e3, "k"] : [1, ""];
   return (x / unit).toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−") + mark;

@@ -20,7 +20,8 @@ function csvOf({ columns, rows }) {
 function svgFile(title, picture, methods) {
   const look = THEMES.light;
   const width = Number(picture.getAttribute("width")), tall = Number(picture.getAttribute("height"));
-  const across = Math.max(1, Math.floor((width - 20) / 130));
+  const wide = 50 + 6.6 * Math.max(...methods.map((at) => DATA.methods[at].label.length), 8);
+  const across = Math.max(1, Math.floor((width - 20) / wide));
   const rows = Math.ceil(methods.length / across), height = 30 + tall + rows * 20 + 8;
   const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height,
     viewBox: `0 0 ${width} ${height}` },
@@ -30,9 +31,9 @@ function svgFile(title, picture, methods) {
   whole.append(picture);
   methods.forEach((at, k) => {
     const key = swatch(at, look);
-    key.setAttribute("x", 14 + (k % across) * 130);
+    key.setAttribute("x", 14 + (k % across) * wide);
     key.setAttribute("y", 32 + tall + Math.floor(k / across) * 20);
-    whole.append(key, label(44 + (k % across) * 130, 42 + tall + Math.floor(k / across) * 20,
+    whole.append(key, label(44 + (k % across) * wide, 42 + tall + Math.floor(k / across) * 20,
       DATA.methods[at].label, look, { fill: look.ink }));
   });
   return new XMLSerializer().serializeToString(whole);

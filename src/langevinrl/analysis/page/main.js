@@ -27,6 +27,7 @@ function contents(sections) {
 }
 
 function build() {
+  document.title = `${DATA.title} · langevinrl`;
   const sections = [curvesSection(), ...summarySections(), ablationSection(), costSection(),
     healthSection()];
   $("page").append(header(), el("aside", { "aria-label": "Choices" }, controls(), contents(sections)),

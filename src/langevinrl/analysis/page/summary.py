@@ -27,6 +27,7 @@ from langevinrl.analysis.statistics import (
 )
 
 THRESHOLDS = np.linspace(0, 1, 51)
+MOST_PAIRED = 24  # methods whose pairs still fit a page
 NAMES = {
     "mean": "Mean",
     "median": "Median",
@@ -147,6 +148,8 @@ def _profiles(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
 
 
 def _improvement(comparison: Comparison, places: dict[str, int]) -> dict[str, Any]:
+    if len(places) > MOST_PAIRED:
+        return {"absent": f"{len(places)} methods are too many to compare pair by pair."}
     rows = []
     for one, other in combinations(places, 2):
         scores = comparison.scores(one), comparison.scores(other)
