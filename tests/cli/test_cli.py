@@ -209,7 +209,9 @@ def test_every_field_of_an_agent_is_explained(agent: str, capsys: Capture) -> No
             assert said and len(said[3].split()) >= 2, field.name
 
 
-@pytest.mark.parametrize("verb", ["resume", "evaluate", "plot", "agents", "params", "bandit"])
+@pytest.mark.parametrize(
+    "verb", ["resume", "evaluate", "plot", "report", "agents", "params", "bandit"]
+)
 def test_every_verb_has_a_help(verb: str, capsys: Capture) -> None:
     assert f"usage: langevinrl {verb}" in help_of(capsys, verb)
 

@@ -10,6 +10,10 @@ TASKS = (
     "HalfCheetah", "Walker2d", "Humanoid", "Hopper", "Ant", "Swimmer", "Pusher", "Reacher",
     "InvertedDoublePendulum",
 )  # fmt: skip
+# Vector steps (= updates) it trains each of them for.
+ITERATIONS: dict[str, int] = {task: 1_000_000 for task in TASKS[:6]} | {
+    task: 200_000 for task in TASKS[6:]
+}
 SEEDS = 5
 PROGRESS = (0.2, 0.4, 0.6, 0.8, 1.0)
 

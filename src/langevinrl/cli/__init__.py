@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--x AXIS] [--out FILE].",
+    "report": "One page, tables and figures of many runs: langevinrl report DIR... [--out FILE].",
     "sweep": "Train a grid of runs: langevinrl sweep FILE [--backend local|ray|slurm].",
     "tune": "Search for good hyperparameters: langevinrl tune FILE [--trials 50].",
     "reproduce": "A study of the paper: langevinrl reproduce STUDY [--scale F] [--yes].",

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +78,20 @@ def run_on_slurm(
     """
     queued = _queue()
     todo = [job for job in jobs if not job.done and _number_of(job) not in queued]
+    submitted: list[Any] = []
     if todo:
         most = max(need for job, need in zip(jobs, needs, strict=True) if job in todo)
         executor = make_executor(folder, cluster, most, hours, partition, gpus)
         sweep = str(folder.path.resolve())
         tasks = [SlurmTask(sweep, job.id, keep_replay, retries) for job in todo]
-        for job, number in zip(todo, _submit(executor, tasks), strict=True):
+        submitted = _submit(executor, tasks)
+        for job, queued_as in zip(todo, submitted, strict=True):
             job.state.mkdir(parents=True, exist_ok=True)
-            write(job.state / NUMBER, number)
-    _watch(jobs, SweepTable(jobs, len(jobs), quiet))
+            write(job.state / NUMBER, queued_as.job_id)
+    if cluster == "local":
+        _watch(jobs, SweepTable(jobs, len(jobs), quiet), lambda: _still_work(submitted))
+    else:
+        _watch(jobs, SweepTable(jobs, len(jobs), quiet), lambda: _are_queued(jobs))
 
 
 def make_executor(
@@ -112,28 +117,36 @@ def make_executor(
     return executor
 
 
-def _submit(executor: Any, tasks: list[SlurmTask]) -> list[str]:
-    """The numbers under which the tasks were queued."""
+def _submit(executor: Any, tasks: list[SlurmTask]) -> list[Any]:
+    """submitit's jobs, queued."""
     failed = import_submitit().core.utils.FailedJobError
     try:
-        return [job.job_id for job in executor.submit_array(tasks)]
+        queued: list[Any] = executor.submit_array(tasks)
     except failed as error:  # a partition or a size that this cluster has not got
         raise UserError(f"SLURM refuses the jobs: {error}") from error
+    return queued
 
 
-def _watch(jobs: Sequence[Job], table: SweepTable) -> None:
+def _watch(jobs: Sequence[Job], table: SweepTable, are_there: Callable[[], bool]) -> None:
+    """Show the jobs until none is left in the queue, however they ended."""
     try:
-        while not all(job.standing() in ("done", "failed") for job in jobs):
+        while are_there():
             table.update()
             time.sleep(PAUSE)
-            if not _queue() & {_number_of(job) for job in jobs}:
-                break
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             "The jobs go on.  The same command watches them again; scancel ends them."
         ) from None
     finally:
         table.close()
+
+
+def _are_queued(jobs: Sequence[Job]) -> bool:
+    return bool(_queue() & {_number_of(job) for job in jobs})
+
+
+def _still_work(submitted: Sequence[Any]) -> bool:
+    return not all([job.done() for job in submitted])  # each asked, so that none stays a zombie
 
 
 def _number_of(job: Job) -> str:
