@@ -29,11 +29,13 @@ DOORS: dict[str, set[str]] = {
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "envs"},
     "analysis": {"errors", "registry", "runs.folder"},
-    "studies": WORDS | {"registry", "agents", "envs", "runs", "analysis", "samplers"},
+    "sweeps": WORDS | {"registry", "envs", "runs"},
+    "studies": WORDS
+    | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
     "bench": WORDS | MATHS | {"registry", "agents", "runs"},
     "model": WORDS | {"registry", "envs", "runs"},
     "cli": WORDS
-    | {"registry", "agents", "learner", "runs", "analysis", "studies", "bench", "model"}
+    | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model"}
     | {"__init__"},
     "__init__": WORDS | {"registry", "agents", "runs", "model"},
     "__main__": {"cli"},

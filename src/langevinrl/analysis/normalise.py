@@ -68,7 +68,7 @@ def require_one_version(groups: Sequence[Group]) -> None:
         if len(envs) > 1:
             raise UserError(
                 f"{' and '.join(sorted(envs))} are different tasks: leave one out, or say that "
-                "their runs may be mixed (mix_versions=True)"
+                "their runs may be mixed: --mix-versions, or mix_versions=True in Python"
             )
 
 

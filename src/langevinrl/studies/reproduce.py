@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from langevinrl.analysis.page import write_report
+from langevinrl.analysis.report import write_report
 from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
@@ -37,8 +37,9 @@ def reproduce(
     ask(configs, out, yes, options, console)
     folder = sweep(configs, out, study=name, **options)
     write_tables(out)
-    page = write_report([out], out / REPORT)
-    console.print(f"{page}")
+    for note in write_report([out], out / REPORT, made=f"langevinrl reproduce {name}"):
+        console.print(f"  {note}", soft_wrap=True)
+    console.print(str(out / REPORT))
     return folder
 
 
