@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from langevinrl.cli.forms import parse
-from langevinrl.cli.sweep import Backends, finish
+from langevinrl.cli.sweep import Backends, exit_if_failed
 from langevinrl.errors import UserError, unknown
 from langevinrl.studies import STUDIES, TRAINED
 from langevinrl.studies.study import Extent
@@ -37,7 +37,7 @@ def main(words: list[str]) -> None:
 
         options = asked.backends.options()
         options["seeds_per_process"] = asked.backends.seeds_per_process
-        finish(reproduce(asked.study, out, asked.extent, asked.yes, options))
+        exit_if_failed(reproduce(asked.study, out, asked.extent, asked.yes, options))
     elif asked.study in STUDIES:
         if asked.extent != Extent():
             raise UserError(f"{asked.study} trains no runs to be scaled or chosen: leave that away")

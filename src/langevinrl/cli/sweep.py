@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
 from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
+
+if TYPE_CHECKING:
+    from langevinrl.sweeps.queue import SweepFolder
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,11 @@ def main(words: list[str]) -> None:
         grid = read_grid(asked.what)
         per_process = asked.backends.seeds_per_process
         folder = sweep(grid, out, seeds_per_process=per_process, **options)  # type: ignore[arg-type]
-    finish(folder)
-
-
-def finish(folder: object) -> None:
-    """Say where the runs lie; exit with 1 if one has failed."""
-    from langevinrl.sweeps.queue import SweepFolder
-
-    assert isinstance(folder, SweepFolder)
     print(f"{folder.path}\nSee it with: langevinrl report {folder.path}")
+    exit_if_failed(folder)
+
+
+def exit_if_failed(folder: SweepFolder) -> None:
+    """With 1, if a job has failed."""
     if any(job.errors and not job.done for job in folder.jobs.values()):
         raise SystemExit(1)

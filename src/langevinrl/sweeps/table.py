@@ -74,7 +74,8 @@ class SweepTable:
         if self.console.is_terminal:
             self.live.stop()
         look = self.look()
-        self.console.print(describe(look), highlight=False)
+        if self.console.is_terminal or self.last[1] != (look.counts["done"], look.counts["failed"]):
+            self.console.print(describe(look), highlight=False)
         for job in self.jobs:
             if job.id not in self.finished and job.errors:
                 self.console.print(f"failed: {job.folder.name}: {job.last_error()}", markup=False)
