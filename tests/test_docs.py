@@ -81,3 +81,19 @@ def test_the_commands_of_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^make ([\w-]+)", text, flags=re.MULTILINE):
         assert f"\n{target}:" in makefile
+
+
+def test_the_comparison_example_trains_compares_and_draws(tmp_path: Path) -> None:
+    """As it stands there, but for the length of the runs."""
+    source = (ROOT / "examples" / "compare.py").read_text()
+    lengths = '"iterations": 3_000, "warmup": 1_000'
+    assert lengths in source
+    short = '"iterations": 4, "warmup": 300, "hidden": [8], "batch_size": 8, "eval_episodes": 1'
+    (tmp_path / "compare.py").write_text(source.replace(lengths, short))
+    done = subprocess.run(
+        [sys.executable, "compare.py", "out"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert sum("LQL" in row for row in rows) == 4 and "[" in rows[-1]
+    assert (tmp_path / "out" / "report_files" / "figures" / "curves_iterations.png").exists()

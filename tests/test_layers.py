@@ -37,7 +37,7 @@ DOORS: dict[str, set[str]] = {
     "cli": WORDS
     | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model"}
     | {"__init__"},
-    "__init__": WORDS | {"registry", "agents", "runs", "model"},
+    "__init__": WORDS | {"registry", "agents", "runs", "sweeps", "analysis", "model"},
     "__main__": {"cli"},
 }
 # Files below their own room's others: these see nothing of it but what is named.

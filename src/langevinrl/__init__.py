@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langevinrl.agents import Agent
+    from langevinrl.analysis.report import write_report as report
     from langevinrl.errors import UserError
     from langevinrl.model import Model
     from langevinrl.registry import METHODS
@@ -14,27 +15,33 @@ if TYPE_CHECKING:
     from langevinrl.runs.config import RunConfig
     from langevinrl.runs.loop import Run
     from langevinrl.runs.train import resume, train
+    from langevinrl.sweeps.grid import Grid
+    from langevinrl.sweeps.start import sweep
     from langevinrl.types import Batch, Spec, Update
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "METHODS", "Agent", "Batch", "Callback", "Model", "Run", "RunConfig", "Spec", "Update",
-    "UserError", "resume", "train",
+    "METHODS", "Agent", "Batch", "Callback", "Grid", "Model", "Run", "RunConfig", "Spec",
+    "Update", "UserError", "report", "resume", "sweep", "train",
 ]  # fmt: skip
 
+# Where each public name lives: a room, and the name there if it is another.
 _ROOMS = {
     "METHODS": "registry",
     "Agent": "agents",
     "Batch": "types",
     "Callback": "runs.callbacks",
+    "Grid": "sweeps.grid",
     "Model": "model",
     "Run": "runs.loop",
     "RunConfig": "runs.config",
     "Spec": "types",
     "Update": "types",
     "UserError": "errors",
+    "report": "analysis.report:write_report",
     "resume": "runs.train",
+    "sweep": "sweeps.start",
     "train": "runs.train",
 }
 
@@ -43,4 +50,5 @@ def __getattr__(name: str) -> Any:
     # On first use, so that the command line answers and reports are drawn without loading JAX.
     if name not in _ROOMS:
         raise AttributeError(f"module 'langevinrl' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"langevinrl.{_ROOMS[name]}"), name)
+    room, _, inner = _ROOMS[name].partition(":")
+    return getattr(importlib.import_module(f"langevinrl.{room}"), inner or name)

@@ -31,7 +31,7 @@ class SweepTable:
     def __init__(self, jobs: Sequence[Job], workers: int, quiet: bool = False) -> None:
         self.jobs, self.workers = jobs, workers
         self.console = Console(quiet=quiet)
-        self.seconds_each: dict[str, float] = {}  # of a done job, by its agent
+        self.seconds_each: dict[str, float] = {}  # for an iteration, by agent
         self.finished: set[str] = set()  # jobs that need no second look
         self.last = time.monotonic(), (0, 0)  # the last line: when, and how many had ended
         self.live = Live(console=self.console, auto_refresh=False, transient=True)
@@ -41,22 +41,21 @@ class SweepTable:
     def look(self) -> Look:
         """Read every job's standing from its files."""
         counts: Counter[Standing] = Counter({"done": len(self.finished)})
-        running, left = [], 0.0
+        running, waiting = [], []
         for job in self.jobs:
             if job.id in self.finished:
                 continue
-            standing = job.standing()
+            standing, news = job.standing(), job.progress()
             counts[standing] += 1
-            news = job.progress()
+            if rate := rate_of(news):
+                self.seconds_each[job.config.agent] = 1 / rate
             if standing == "done":
                 self.finished.add(job.id)
-                self.seconds_each[job.config.agent] = float(news.get("seconds", 0.0))
             elif standing == "running":
                 running.append((job, news))
-            if standing in ("open", "running"):
-                left += self._seconds_left(job, news)
-        known = bool(self.seconds_each) or any(news.get("iteration") for _, news in running)
-        return Look(counts, running, left / max(1, self.workers) if known else None)
+            elif standing == "open":
+                waiting.append(job)
+        return Look(counts, running, self._seconds_left(running, waiting))
 
     def update(self) -> None:
         look = self.look()
@@ -81,12 +80,21 @@ class SweepTable:
                 self.console.print(f"failed: {job.folder.name}: {job.last_error()}", markup=False)
         return look
 
-    def _seconds_left(self, job: Job, news: dict[str, Any]) -> float:
-        if rate := rate_of(news):
-            return ((job.config.iterations or 1) - news["iteration"]) / rate
+    def _seconds_left(
+        self, running: Sequence[tuple[Job, dict[str, Any]]], waiting: Sequence[Job]
+    ) -> float | None:
+        """By each agent's own rate, or by the mean of those known; None before there is one."""
         known = self.seconds_each
-        mean = sum(known.values()) / len(known) if known else 0.0
-        return known.get(job.config.agent, mean)
+        if not known:
+            return None
+        mean = sum(known.values()) / len(known)
+        left = [(job, news.get("iteration", 0)) for job, news in running]
+        left += [(job, 0) for job in waiting]
+        seconds = [
+            known.get(job.config.agent, mean) * ((job.config.iterations or 0) - done)
+            for job, done in left
+        ]
+        return sum(seconds) / max(1, self.workers)
 
     def _table(self, look: Look) -> Table:
         table = Table(title=describe(look), title_justify="left", box=None, padding=(0, 2, 0, 0))

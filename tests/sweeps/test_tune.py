@@ -1,0 +1,109 @@
+"""A search by real processes: shared, cut and gone on with, pruned."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweeping import TINY, until
+
+from langevinrl.errors import UserError
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import RunFolder
+from langevinrl.sweeps.space import Range, Search, read_search
+from langevinrl.sweeps.trial import read_score
+from langevinrl.sweeps.tune import TuneFolder, tune
+
+optuna: Any = pytest.importorskip("optuna")
+
+SEARCH = Search(
+    base=TINY,
+    space={"inverse_temperature": Range(1.0, 500.0, log=True), "hidden": ((8,), (4, 4))},
+    seeds=(0, 1),
+)
+
+
+def test_a_search_ends_with_its_best_run_as_a_file(tmp_path: Path) -> None:
+    best = tune(SEARCH, tmp_path / "tune", trials=3, quiet=True)
+    place = TuneFolder(tmp_path / "tune")
+    finished = place.finished()
+    assert len(finished) == 3 and best.seed_list == [0, 1]
+    values = {trial.value for trial in finished}
+    assert read_score(place.job(best).folder, "return") == max(values)
+    written = RunConfig.read(tmp_path / "tune" / "best.json")
+    assert written.hyperparameters == best.hyperparameters
+    # The same command finds nothing left to do.
+    assert tune(SEARCH, tmp_path / "tune", trials=3, quiet=True) == best
+    assert len(place.finished()) == 3
+
+
+def test_a_killed_search_goes_on_with_the_very_same_trials(tmp_path: Path) -> None:
+    out = tmp_path / "tune"
+    long = {**TINY, "iterations": 3_000, "eval_every": 1_000, "checkpoint_every": 20}
+    search = Search(long, SEARCH.space, (0, 1))
+    TuneFolder.write(out, search, "return", None)
+    script = (
+        f"from pathlib import Path; from langevinrl.sweeps.tune import *; p = Path({str(out)!r})"
+    )
+    script += "; tune(TuneFolder(p).search, p, trials=2, workers=1)"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.DEVNULL)
+    until(lambda: any(RunFolder(run).saved_iteration() >= 20 for run in out.glob("jobs/*")))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    (cut,) = out.glob("jobs/*")
+    tune(search, out, trials=1, workers=1, quiet=True)
+    (trial,) = TuneFolder(out).finished()
+    assert trial.user_attrs["job"] == cut.name.partition("-")[2]
+    lines = RunFolder(cut).resumes.read_text().splitlines()
+    assert len(lines) == 1 and json.loads(lines[0])["iteration"] >= 20
+
+
+def test_the_score_is_the_last_return_or_its_gain_per_second(tmp_path: Path) -> None:
+    (tmp_path / "evaluations.csv").write_text(
+        "agent,env,seed,iterations,env_steps,episode,return,length,wall_seconds\n"
+        "a,e,0,5,5,0,10,1,2\na,e,1,5,5,0,20,1,2\na,e,0,10,5,0,40,1,10\na,e,1,10,5,0,60,1,10\n"
+    )
+    assert read_score(tmp_path, "return") == 50
+    assert read_score(tmp_path, "return-per-second") == (50 - 15) / 10
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[base]\nenv='Pendulum-v1'", r"no \[space\] table"),
+        ("[base]\nenv='x'\n[space]\n", "names no field"),
+        ("[base]\n[space]\ngamma=3", "expected a list of choices"),
+        ("[base]\n[space]\ngamma={low=2,high=1}", "low < high"),
+        ("[base]\n[space]\ngamma={low=0,high=1,log=true}", "0 < low < high"),
+        ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma={low=0.5,high=2.0}", "from 0 to"),
+        ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngama=[0.5]", "did you mean gamma"),
+        ("seeds=[1,2,9]\n[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma=[0.5]", "equal"),
+    ],
+)
+def test_slips_in_a_search_are_named_before_anything_runs(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(UserError, match=words):
+        read_search(tmp_path / "a.toml")
+
+
+def test_another_search_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    TuneFolder.write(tmp_path / "tune", SEARCH, "return", None)
+    with pytest.raises(UserError, match="holds another search"):
+        TuneFolder.write(tmp_path / "tune", SEARCH, "return-per-second", None)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(UserError, match="neither empty"):
+        TuneFolder.write(tmp_path / "other", SEARCH, "return", None)
+
+
+def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(UserError, match=r"pip install 'langevinrl\[tune\]'"):
+        tune(SEARCH, tmp_path / "tune", trials=1)
