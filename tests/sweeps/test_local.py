@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -138,8 +139,17 @@ def test_a_bad_name_is_found_before_anything_starts(tmp_path: Path) -> None:
         sweep([make_config(TINY)], tmp_path / "other", backend="lokal")  # type: ignore[arg-type]
 
 
+def test_commands_that_add_jobs_at_once_lose_none(tmp_path: Path) -> None:
+    configs = tiny_configs(4)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda config: SweepFolder.write(tmp_path / "sweep", [config]), configs))
+    assert len(SweepFolder(tmp_path / "sweep").jobs) == len(configs) == 8
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(UserError, match="neither empty nor a sweep"):
         sweep([make_config(TINY)], tmp_path)
+    with pytest.raises(UserError, match="neither empty nor a sweep"):
+        sweep([make_config(TINY)], tmp_path / "thesis.tex")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

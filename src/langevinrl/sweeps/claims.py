@@ -12,6 +12,8 @@ import os
 import re
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +115,12 @@ def _start_of(pid: int) -> str:
     return "" if status[0] == "Z" else status[19]
 
 
-def wait_until_free(place: Path, expiry: float = EXPIRY, pause: float = 1.0) -> None:
-    """Return when nobody holds the job any more."""
-    while is_held(place, expiry):
-        time.sleep(pause)
+@contextmanager
+def held(place: Path, expiry: float = EXPIRY) -> Iterator[Claim]:
+    """Hold a claim for the time of the block, waiting for it first."""
+    while (claim := take(place, expiry)) is None:
+        time.sleep(0.1)
+    try:
+        yield claim
+    finally:
+        claim.release()

@@ -88,16 +88,19 @@ class SweepFolder:
         cls, path: Path, configs: Sequence[RunConfig], name: str = "", study: str | None = None
     ) -> SweepFolder:
         """Make the folder, or add to it the jobs it has not got."""
-        known = list(cls(path).jobs.values()) if (path / SWEEP).exists() else []
-        if not known and path.exists() and any(path.iterdir()):
-            raise UserError(f"{path} is neither empty nor a sweep's folder: choose another --out")
-        table = {job.id: job.config for job in known} | {job_id(c): c for c in configs}
-        rows = [{"id": i, "folder": f"{JOBS}/{_name(i, c)}", "config": _table(c)}
-                for i, c in table.items()]  # fmt: skip
-        if len(table) > len(known):
-            path.mkdir(parents=True, exist_ok=True)
-            whole = {"name": name or path.name, "study": study, "jobs": rows}
-            write(path / SWEEP, json.dumps(whole) + "\n")
+        strangers = path.exists() and not (path / SWEEP).exists()
+        if strangers and (path.is_file() or {entry.name for entry in path.iterdir()} - {JOB_STATE}):
+            raise UserError(f"{path} is neither empty nor a sweep's folder: take another --out")
+        with claims.held(path / JOB_STATE / "sweep"):  # another command may be adding to it
+            known = list(cls(path).jobs.values()) if (path / SWEEP).exists() else []
+            table = {job.id: job.config for job in known} | {job_id(c): c for c in configs}
+            if len(table) > len(known):
+                rows = [
+                    {"id": i, "folder": f"{JOBS}/{_name(i, c)}", "config": _table(c)}
+                    for i, c in table.items()
+                ]
+                whole = {"name": name or path.name, "study": study, "jobs": rows}
+                write(path / SWEEP, json.dumps(whole) + "\n")
         return cls(path)
 
     def job(self, id_: str) -> Job:
