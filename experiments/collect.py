@@ -1,0 +1,53 @@
+"""Keep the small files of finished or unfinished runs: what results/ holds of them.
+
+python experiments/collect.py ~/long/runs results/full_length      # a folder of runs, or a sweep's
+
+The runs themselves are made by, each going on where it was cut:
+
+langevinrl train nclql --env InvertedDoublePendulum-v4 --seed 100    # the same on Reacher-v4
+langevinrl reproduce splits --tasks HalfCheetah --cases 1 3 5 --iterations 20000 --seeds 2 --yes
+langevinrl reproduce single-draw --tasks InvertedDoublePendulum Reacher HalfCheetah \
+    --iterations 10000 --seeds 1 --yes
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from langevinrl.analysis.records import find_runs
+from langevinrl.runs.folder import CONFIG, EVALUATIONS, METRICS, RESUMES, VERSIONS
+
+LINES = 200  # of metrics.jsonl that are kept, evenly spread
+
+
+def collect(source: Path, target: Path) -> None:
+    """Copy every run below `source` that has evaluations into `target`, one folder each."""
+    for run in find_runs([source]):
+        if run.status == "none":
+            continue
+        place = target / run.folder.name
+        place.mkdir(parents=True, exist_ok=True)
+        for name in (CONFIG, VERSIONS, RESUMES, EVALUATIONS, METRICS):
+            path = run.folder / name
+            if path.exists():
+                (place / name).write_text(plain(name, path.read_text(), run.folder, place))
+        print(place, run.status)
+
+
+def plain(name: str, text: str, folder: Path, place: Path) -> str:
+    """The file without the machine's own paths, the metrics thinned."""
+    text = text.replace(str(folder.resolve()), str(place)).replace(str(folder), str(place))
+    if name == CONFIG:
+        table = json.loads(text) | {"out": str(place)}
+        return json.dumps(table, indent=2) + "\n"
+    if name == METRICS:
+        lines = text.splitlines(keepends=True)
+        step = max(1, len(lines) // LINES)
+        return "".join(lines[step - 1 :: step])
+    return text
+
+
+if __name__ == "__main__":
+    collect(Path(sys.argv[1]), Path(sys.argv[2]))
