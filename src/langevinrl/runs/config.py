@@ -127,7 +127,7 @@ class RunConfig:
         for name in self.hyperparameters:
             if name not in known:
                 raise UserError(unknown(f"field of {self.agent}", name, known))
-        values: dict[str, Any] = _tupled(self.hyperparameters)
+        values: dict[str, Any] = tupled(self.hyperparameters)
         _check(kind, values)  # first: an agent compares its fields with each other
         agent: Agent = kind(spec=spec, **values)
         return agent
@@ -151,10 +151,10 @@ class RunConfig:
                 raise UserError(f"{path}: " + unknown("field", name, known))
         config = cls(**table)
         _check(cls, vars(config))
-        return dataclasses.replace(config, hyperparameters=_tupled(config.hyperparameters))
+        return dataclasses.replace(config, hyperparameters=tupled(config.hyperparameters))
 
 
-def _tupled(values: dict[str, Any]) -> dict[str, Any]:
+def tupled(values: dict[str, Any]) -> dict[str, Any]:
     """JSON has lists only; an agent must be hashable."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
 

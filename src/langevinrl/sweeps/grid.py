@@ -14,7 +14,7 @@ from typing import Any
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
-from langevinrl.runs.config import RunConfig
+from langevinrl.runs.config import RunConfig, tupled
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
@@ -71,24 +71,33 @@ def make_config(settings: Mapping[str, Any]) -> RunConfig:
     for name in rest:
         if name not in known:
             raise UserError(unknown(f"field of a run or of {agent}", name, [*known, *RUN_FIELDS]))
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in rest.items()}
-    return RunConfig(**run, hyperparameters=values)
+    return RunConfig(**run, hyperparameters=tupled(rest))
 
 
 def read_grid(path: Path) -> Grid:
     """A grid from a TOML or JSON file with the keys base, axes, cases and seeds."""
+    known = [f.name for f in dataclasses.fields(Grid)]
+    return Grid(**read_table(path, "a sweep", known, needed=("base",)))
+
+
+def read_table(
+    path: Path, what: str, known: Sequence[str], needed: Sequence[str]
+) -> dict[str, Any]:
+    """A TOML or JSON file whose keys are among `known`, the needed ones tables."""
     try:
         text = path.read_text()
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot read a sweep from {path}: {error}") from error
-    known = [f.name for f in dataclasses.fields(Grid)]
-    if not isinstance(table, dict) or not isinstance(table.get("base"), dict):
-        raise UserError(f"{path} is not a sweep: it has no [base] table. Keys: {', '.join(known)}")
+        raise UserError(f"cannot read {what} from {path}: {error}") from error
+    for name in needed:
+        if not isinstance(table, dict) or not isinstance(table.get(name), dict):
+            keys = ", ".join(known)
+            raise UserError(f"{path} is not {what}: it has no [{name}] table. Keys: {keys}")
     for name in table:
         if name not in known:
             raise UserError(f"{path}: " + unknown("key", name, known))
-    return Grid(**table)
+    found: dict[str, Any] = table
+    return found
 
 
 def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from langevinrl.errors import UserError, unknown
+from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.sweeps.grid import Grid, seeds_together
+from langevinrl.sweeps.grid import Grid, read_table, seeds_together
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -81,18 +80,7 @@ class Search:
 
 def read_search(path: Path) -> Search:
     """A search from a TOML or JSON file with the keys base, space and seeds."""
-    try:
-        text = path.read_text()
-        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot read a search from {path}: {error}") from error
-    known = ["base", "space", "seeds"]
-    for name in known[:2]:
-        if not isinstance(table, dict) or not isinstance(table.get(name), dict):
-            raise UserError(f"{path} is not a search: it has no [{name}] table")
-    for name in table:
-        if name not in known:
-            raise UserError(f"{path}: " + unknown("key", name, known))
+    table = read_table(path, "a search", ("base", "space", "seeds"), needed=("base", "space"))
     if not table["space"]:
         raise UserError(f"{path}: [space] names no field to tune")
     space = {name: _values(path, name, given) for name, given in table["space"].items()}
