@@ -33,11 +33,13 @@ DOORS: dict[str, set[str]] = {
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
     "bench": WORDS | MATHS | {"registry", "agents", "runs"},
-    "model": WORDS | {"registry", "envs", "runs"},
+    "callbacks": WORDS | {"runs"},
+    "model": WORDS | {"registry", "envs", "runs", "callbacks"},
     "cli": WORDS
     | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model"}
     | {"__init__"},
-    "__init__": WORDS | {"registry", "agents", "runs", "sweeps", "analysis", "model"},
+    "__init__": WORDS
+    | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
     "__main__": {"cli"},
 }
 # Files below their own room's others: these see nothing of it but what is named.

@@ -16,6 +16,7 @@ from langevinrl.envs.vector import EnvFactory, VectorEnv
 from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.environment import source_of
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.folder import ENVS, REPLAY, STATE
 from langevinrl.runs.replay import Replay
@@ -55,7 +56,7 @@ class Run:
         start: Checkpoint | None = None,
     ) -> None:
         """`env` and `agent` replace those the configuration names; `start` is where to go on."""
-        self.config, self.env = config, env or config.env
+        self.config, self.env = config, env or source_of(config)
         self.callbacks, self.start = list(callbacks), start
         seeds = config.seed_list
         self.envs = VectorEnv(

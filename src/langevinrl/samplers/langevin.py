@@ -134,9 +134,7 @@ def draw(
 
     box = partial(jnp.clip, min=-chain.bound, max=chain.bound)
     project = box if chain.clip else lambda x: x
-    action = walk(
-        score, start, chain.plan, walk_key, project, trace=trace, noisy=chain.noisy
-    )
+    action = walk(score, start, chain.plan, walk_key, project, trace=trace, noisy=chain.noisy)
     # An action leaves the chain inside its box, whether or not the walk was held there.
     return action.at[-1].set(box(action[-1])) if trace else box(action)
 
