@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +173,10 @@ def evaluate_policy(model: Model, env: gym.Env[Any, Any], episodes: int) -> list
     obs, _ = env.reset(seed=0)
     states, starts, total = None, np.ones(1, bool), 0.0
     while len(returns) < episodes:
+        alone = not isinstance(obs, dict)
+        batch = obs[None] if alone else {name: value[None] for name, value in obs.items()}
         actions, states = model.predict(
-            obs[None], state=states, episode_start=starts, deterministic=True
+            batch, state=states, episode_start=starts, deterministic=True
         )
         obs, reward, terminated, truncated, _ = env.step(actions[0])
         total, starts = total + float(reward), np.array([terminated or truncated])
@@ -359,6 +363,33 @@ def test_a_folder_whose_run_failed_in_warm_up_is_used_again(here: Path) -> None:
             Model("lql", "toys:breaking", warmup=500, **small).learn(1, progress_bar=False)
     assert [path.name for path in (here / "runs").iterdir()] == ["lql-toys-breaking-0"]
     assert RunFolder("runs/lql-toys-breaking-0").is_untouched()
+
+
+def test_a_strangers_environment_from_training_to_another_process(here: Path) -> None:
+    def make() -> gym.Env[Any, Any]:
+        return gym.wrappers.TimeLimit(toys.Stranger(), 20)
+
+    small = {"hidden": [8], "num_steps": 3, "warmup": 60, "batch_size": 8, "eval_episodes": 2}
+    model = Model("lql", make, **small).learn(total_timesteps=30, progress_bar=False)
+    model.save("stranger")
+    obs, _ = make().reset(seed=0)
+    action, _ = model.predict(obs)
+    assert make().action_space.contains(action)
+    many, _ = model.predict({name: np.stack([value] * 3) for name, value in obs.items()})
+    assert many.shape == (3, 2)
+    assert np.isfinite(evaluate_policy(model, make(), 2)).all()
+    assert model.evaluate(episodes=2).mean <= 0
+    np.savez("obs.npz", **obs)
+    program = (
+        "import numpy as np, langevinrl as lrl; model = lrl.Model.load('stranger');"
+        "action, _ = model.predict(dict(np.load('obs.npz'))); print(action.tobytes().hex())"
+    )
+    paths = os.pathsep.join(path for path in sys.path if path and not path.endswith("tests"))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )  # fmt: skip
+    assert done.stdout.strip() == action.tobytes().hex()
 
 
 def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:

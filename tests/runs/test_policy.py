@@ -78,9 +78,7 @@ def test_who_acts_without_noise(agent: str) -> None:
     if agent in ("nclql", "lql", "sac", "mfp"):
         assert require_mode(made, "noise-free") == "noise-free"
     else:
-        with pytest.raises(
-            UserError, match=r"no noise-free form.*nclql, lql, sac, mfp.*mode=keyed"
-        ):
+        with pytest.raises(UserError, match=r"no noise-free.*nclql, lql, sac, mfp.*mode=keyed"):
             require_mode(made, "noise-free")
 
 

@@ -236,6 +236,8 @@ def _plain(value: Any) -> Any:
     """NumPy's numbers as Python's, paths as text, lists (JSON has no others) as tuples."""
     if getattr(value, "ndim", None) == 0:
         return value.item()
+    if isinstance(value, dict):
+        return {k: v.item() if getattr(v, "ndim", None) == 0 else v for k, v in value.items()}
     if isinstance(value, PurePath):
         return str(value)
     if hasattr(value, "tolist"):

@@ -8,6 +8,7 @@ never written to, unless its user asks for that.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 from pathlib import Path
 
@@ -47,6 +48,10 @@ class Hold:
             self.handle = None
 
 
+class _TakenError(UserError):
+    """This folder may not be had; a numbered one beside it may."""
+
+
 def require_available(folder: RunFolder) -> None:
     """Refuses early, before anything is built, what `take` would refuse."""
     if not (folder.config.exists() and folder.is_untouched()):
@@ -59,25 +64,22 @@ def take(place: str, *, numbered: bool, overwrite: bool = False) -> tuple[RunFol
     `numbered` allows the next free of place, place-2, place-3 ...; otherwise `place` must be free,
     or hold a run that came to nothing, or be given up with `overwrite`.
     """
-    number = 1
-    while True:
+    for number in itertools.count(1):
         folder = RunFolder(place if number == 1 else f"{place}-{number}")
-        hold = _try(folder, overwrite)
-        if hold is not None:
-            return folder, hold
-        if not numbered and Hold(folder).foreign:
-            raise UserError(f"another process trains in {folder}; choose another {field('out')}")
-        if not numbered:
-            folder.require_free()
-        number += 1
+        try:
+            return folder, _take(folder, overwrite)
+        except _TakenError:
+            if not numbered:
+                raise
+    raise AssertionError("numbers do not end")
 
 
-def _try(folder: RunFolder, overwrite: bool) -> Hold | None:
-    """The folder, if it may be had; what a run that came to nothing left there is removed."""
+def _take(folder: RunFolder, overwrite: bool) -> Hold:
+    """Hold the folder, free of what a run that came to nothing left there."""
     fresh = _make(folder.path)
     hold = Hold(folder)
     if hold.foreign:
-        return None
+        raise _TakenError(f"another process trains in {folder}; choose another {field('out')}")
     if fresh:
         return hold
     if folder.config.exists() and (overwrite or (hold.taken and folder.is_untouched())):
@@ -85,9 +87,9 @@ def _try(folder: RunFolder, overwrite: bool) -> Hold | None:
         return hold
     try:
         folder.require_free()
-    except UserError:
+    except UserError as error:
         hold.release()
-        return None
+        raise _TakenError(str(error)) from None
     return hold
 
 
