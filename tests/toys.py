@@ -107,7 +107,7 @@ class PointMass(gym.Env[np.ndarray, np.ndarray]):
 
 
 class Stranger(gym.Env[Any, np.ndarray]):
-    """An environment as others write them: a Dict observed, a lopsided box, an early end at times."""
+    """An environment as others write them: a Dict observed, a lopsided box, an early end."""
 
     def __init__(self) -> None:
         parts = {
