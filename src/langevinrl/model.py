@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv, name_of
+from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory, name_of
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
 from langevinrl.runs import checkpoint, compiled
@@ -110,8 +110,8 @@ class Model:
         return model
 
     @property
-    def _env(self) -> str | EnvFactory:
-        return self.factory or self.config.env
+    def _env(self) -> EnvFactory:
+        return self.factory or as_factory(self.config.env, self.config.env_kwargs)
 
     def _need_weights(self) -> RunFolder:
         if self.folder is None:

@@ -16,6 +16,7 @@ import tyro
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
+from langevinrl.runs.env_kwargs import EnvKwargs, require_json
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class RunConfig:
     agent: tyro.conf.Suppress[str] = "nclql"
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = field(default_factory=dict)
+    # passed on to the environment: key=value pairs or JSON
+    env_kwargs: EnvKwargs = field(default_factory=dict)
     # vector steps after warm-up; the paper's length if the task is one of its nine
     iterations: int | None = None
     seed: int = 0  # first seed
@@ -88,6 +91,7 @@ class RunConfig:
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
         _check(RunConfig, vars(self))
+        require_json(self.env_kwargs)
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
         iterations = self._length() if self.iterations is None else self.iterations
         if self.action_bound == 0:

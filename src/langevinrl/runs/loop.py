@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from langevinrl.agents import Agent
-from langevinrl.envs.vector import EnvFactory, VectorEnv
+from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
 from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
@@ -55,7 +55,8 @@ class Run:
         start: Checkpoint | None = None,
     ) -> None:
         """`env` and `agent` replace those the configuration names; `start` is where to go on."""
-        self.config, self.env = config, env or config.env
+        self.config = config
+        self.env = env or as_factory(config.env, config.env_kwargs)
         self.callbacks, self.start = list(callbacks), start
         seeds = config.seed_list
         self.envs = VectorEnv(
