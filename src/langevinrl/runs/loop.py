@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from langevinrl.agents import Agent
+from langevinrl.envs.check import require_sound
 from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
 from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.checkpoint import Checkpoint
@@ -58,6 +59,8 @@ class Run:
         self.config = config
         self.env = env or as_factory(config.env, config.env_kwargs)
         self.callbacks, self.start = list(callbacks), start
+        if start is None:
+            require_sound(self.env)
         seeds = config.seed_list
         self.envs = VectorEnv(
             self.env, seeds, config.num_envs, config.action_bound, config.async_envs
