@@ -236,3 +236,21 @@ def test_what_to_install_is_said_only_where_it_helps() -> None:
 def test_the_v4_tasks_are_built_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
     VectorEnv("Reacher-v4", [0], 1).close()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("bad", ["reward", "obs"])
+def test_a_number_that_is_not_finite_ends_the_run_before_replay(bad: str) -> None:
+    class Failing(toys.SavedClock):
+        def step(self, action: np.ndarray) -> Any:
+            obs, reward, *rest = super().step(action)
+            if self.steps == 3 and bad == "obs":
+                obs[1] = np.inf
+            return obs, np.nan if self.steps == 3 and bad == "reward" else reward, *rest
+
+    envs = VectorEnv(Failing, [0], 2)
+    envs.reset()
+    zero = np.zeros((1, 2, 1), np.float32)
+    envs.step(zero)
+    envs.step(zero)
+    with pytest.raises(UserError, match=r"Failing.*environment 0 .* not finite"):
+        envs.step(zero)

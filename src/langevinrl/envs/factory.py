@@ -27,7 +27,7 @@ class Provider(NamedTuple):
     """A package whose tasks are registered when it is imported."""
 
     pattern: str  # of its tasks' ids
-    module: str
+    modules: tuple[str, ...]  # imported in this order
     package: str
     extra: str  # of ours that pins versions which work together
 
@@ -40,10 +40,10 @@ class Provider(NamedTuple):
 
 
 PROVIDERS = (
-    Provider("dm_control/", "shimmy", "Shimmy", "dm-control"),
+    Provider("dm_control/", ("dm_control", "shimmy"), "dm_control and Shimmy", "dm-control"),
     Provider(
         "(Fetch|HandReach|HandManipulate|Adroit|AntMaze|PointMaze|FrankaKitchen)",
-        "gymnasium_robotics",
+        ("gymnasium_robotics",),
         "gymnasium-robotics",
         "robotics",
     ),
@@ -163,8 +163,8 @@ def import_provider(name: str) -> None:
     if provider is None or name.rpartition(":")[2] in gym.registry:
         return
     try:
-        module = importlib.import_module(provider.module)
-        gym.register_envs(module)
+        for module in provider.modules:
+            importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise UserError(
             f"{name!r} comes with {provider.package} ({error}): {provider.install}"
