@@ -53,10 +53,12 @@ SMALLER = {
     "15_000": "2",
     "iterations=3_000, seeds=3": "iterations=2, warmup=300, eval_every=1, eval_episodes=1",
     "-200": "-1e9",  # met by the first evaluation
+    "seed=0, warmup=1_000": "warmup=300, hidden=(8, 8), eval_episodes=1, eval_every=2",
+    "iterations=3_000)": "iterations=2)",
 }
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md", "docs/your-environment.md"])
 @pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 def test_the_python_of_the_docs_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -65,10 +67,11 @@ def test_the_python_of_the_docs_runs(
     monkeypatch.chdir(tmp_path)
     sources = blocks(ROOT / page, "python")
     assert sources
+    names = {"__name__": "docs"}  # blocks of one page go on from one another
     for source in sources:
         for long, short in SMALLER.items():
             source = source.replace(long, short)
-        exec(compile(source, page, "exec"), {"__name__": "docs"})
+        exec(compile(source, page, "exec"), names)
     assert list((tmp_path / "runs").iterdir())
 
 

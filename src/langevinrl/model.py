@@ -14,7 +14,7 @@ from langevinrl.callbacks import CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvLike, as_factory
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
-from langevinrl.runs.environment import EnvSource, identify, source_of
+from langevinrl.runs.environment import EnvSource, identify
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
 from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.policy import Policy
@@ -223,10 +223,9 @@ class Model:
         if self.source is not None and self.source.factory is not None:
             return self.source.factory
         try:
-            as_factory(self.config.env, self.config.env_kwargs)
+            return as_factory(self.config.env, self.config.env_kwargs)
         except UserError as error:
             raise UserError(f"{error} {NAME_IT}") from error
-        return source_of(self.config)
 
     def _require_saved(self) -> SavedModel:
         if self.saved is None:

@@ -105,9 +105,9 @@ def test_a_flag_beside_a_config_file_wins(
 
 def test_switches_come_in_pairs_and_words_stay_as_they_are() -> None:
     words = ["--env", "x", "--no-clip", "--async-envs", "--out", "true"]
-    asked, overwrite = train_verb.read("nclql", words)
+    asked, overwrite = train_verb.read_form("nclql", words)
     assert not overwrite
-    assert train_verb.read("nclql", ["--env", "x", "--overwrite"])[1]
+    assert train_verb.read_form("nclql", ["--env", "x", "--overwrite"])[1]
     assert asked.hyperparameters["clip"] is False and asked.hyperparameters["normalise"] is True
     assert asked.async_envs is True
     assert asked.out == "true"  # a folder of that name
@@ -267,7 +267,7 @@ def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
 
 def test_keyword_arguments_of_the_environment() -> None:
     words = ["--env", "toys:Clock", "--env-kwargs", "length=5", "bound=2.0", "--seed", "7"]
-    config, _ = train_verb.read("lql", words)
+    config = train_verb.read("lql", words)
     assert config.env_kwargs == {"length": 5, "bound": 2.0} and config.seed == 7
     fails("train", "lql", "--env", "toys:Clock", "--env-kwargs", "length")
 

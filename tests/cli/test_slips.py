@@ -53,7 +53,7 @@ def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("train sac --env Hopper-v4 --ent-coef 3", "here it is --initial-alpha"),
         ("train nclql --env Hopper-v4 --hidden", "hidden has no numbers"),
         ("train nclql --env Hopper-v4 --warmup 300000 --capacity 3", "--capacity 3 is less than"),
-        ("train nclql --env Hopper-v4 --env-kwargs wide", "NAME=VALUE"),
+        ("train nclql --env Hopper-v4 --env-kwargs wide", "neither key=value"),
         ("evaluate nowhere --mode mean", "noise-free"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from langevinrl.errors import UserError, in_flags, unknown
 from langevinrl.registry import METHODS
-from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig, agent_fields, read_pairs
+from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig, agent_fields
 from langevinrl.types import Spec
 
 MILLION, SHORT = 1_000_000, 200_000
@@ -252,11 +252,3 @@ def test_an_agent_of_ones_own_is_named_by_its_class(
     config = RunConfig("Hopper-v4", agent="mine:Mine", hyperparameters={"num_steps": 3})
     assert type(config.make_agent(Spec(3, 2))).__name__ == "Mine"
     assert config.resolved().out == "runs/mine-Mine-Hopper-v4-0"
-
-
-def test_keyword_arguments_from_words() -> None:
-    words = ["a=1", "b=text", "c=[1, 2]", "d=true", "e=x=y"]
-    assert read_pairs(words) == {"a": 1, "b": "text", "c": [1, 2], "d": True, "e": "x=y"}
-    for wrong in ("a", "=1", "a b=1"):
-        with pytest.raises(ValueError, match="no NAME=VALUE"):
-            read_pairs([wrong])

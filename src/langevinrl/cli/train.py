@@ -31,17 +31,19 @@ def main(words: list[str]) -> None:
         agents.main([])
         print("\nAll fields of one: langevinrl train AGENT --help")
         raise SystemExit(0 if words[:1] in (["-h"], ["--help"]) else 2)
-    config, overwrite = read(words[0], words[1:])
+    config, overwrite = read_form(words[0], words[1:])
     from langevinrl.runs.train import train
 
     show(train(config, overwrite=overwrite))
 
 
-def read(what: str, words: list[str]) -> tuple[RunConfig, bool]:
-    """The run that an agent's name or a configuration file means, with the flags beside it.
+def read(what: str, words: list[str]) -> RunConfig:
+    """The run that an agent's name or a configuration file means, with the flags beside it."""
+    return read_form(what, words)[0]
 
-    And whether it may overwrite another.
-    """
+
+def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
+    """That run, and whether it may overwrite another."""
     if what.endswith(".json"):
         run = dataclasses.replace(RunConfig.read(Path(what)), out=None)
     else:

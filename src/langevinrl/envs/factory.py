@@ -9,7 +9,6 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
@@ -28,7 +27,7 @@ class Provider(NamedTuple):
     """A package whose tasks are registered when it is imported."""
 
     pattern: str  # of its tasks' ids
-    module: str
+    modules: tuple[str, ...]  # imported in this order
     package: str
     extra: str  # of ours that pins versions which work together
 
@@ -41,10 +40,10 @@ class Provider(NamedTuple):
 
 
 PROVIDERS = (
-    Provider("dm_control/", "shimmy", "Shimmy", "dm-control"),
+    Provider("dm_control/", ("dm_control", "shimmy"), "dm_control and Shimmy", "dm-control"),
     Provider(
         "(Fetch|HandReach|HandManipulate|Adroit|AntMaze|PointMaze|FrankaKitchen)",
-        "gymnasium_robotics",
+        ("gymnasium_robotics",),
         "gymnasium-robotics",
         "robotics",
     ),
@@ -75,11 +74,23 @@ class GymFactory:
         return env
 
 
+@dataclass(frozen=True)
+class FunctionFactory:
+    """Calls a function with arguments; unlike a partial it has a name."""
+
+    name: str  # module:function
+    function: EnvFactory
+    kwargs: Mapping[str, Any]
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        return self.function(**self.kwargs)
+
+
 def name_of(env: EnvLike) -> str:
     """What to call an environment: `module:function` if it is not already a name."""
     if isinstance(env, str):
         return env
-    if isinstance(env, GymFactory):
+    if isinstance(env, GymFactory | FunctionFactory):
         return env.name
     if isinstance(env, EnvSpec):
         return env.id
@@ -113,7 +124,7 @@ def as_factory(env: EnvLike, kwargs: Mapping[str, Any] | None = None) -> EnvFact
         raise UserError(
             f"env is {env!r}; expected a Gymnasium id, an environment or a function that makes one"
         )
-    return partial(env, **kwargs) if kwargs else env
+    return FunctionFactory(name_of(env), env, dict(kwargs)) if kwargs else env
 
 
 def resolve(env: str, kwargs: Mapping[str, Any] | None = None) -> EnvFactory:
@@ -128,7 +139,7 @@ def resolve(env: str, kwargs: Mapping[str, Any] | None = None) -> EnvFactory:
             ) from error
         factory: EnvFactory | None = getattr(module, name, None)
         if callable(factory):
-            return partial(factory, **kwargs) if kwargs else factory
+            return FunctionFactory(env, factory, dict(kwargs)) if kwargs else factory
     import_provider(name)
     if name not in gym.registry:
         near = difflib.get_close_matches(name, gym.registry, n=3)
@@ -152,8 +163,8 @@ def import_provider(name: str) -> None:
     if provider is None or name.rpartition(":")[2] in gym.registry:
         return
     try:
-        module = importlib.import_module(provider.module)
-        gym.register_envs(module)
+        for module in provider.modules:
+            importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise UserError(
             f"{name!r} comes with {provider.package} ({error}): {provider.install}"

@@ -38,7 +38,10 @@ class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, info = self.env.step(action)
         if isinstance(reward, np.ndarray) and reward.shape:
             reward = self._scalar(reward)
-        return self._flat(obs), reward, terminated, truncated, info
+        obs = self._flat(obs)
+        if terminated or truncated:
+            obs = np.array(obs)  # the reset that follows may write into the same memory
+        return obs, reward, terminated, truncated, info
 
     def _flat(self, obs: Any) -> Any:
         return obs if self.is_flat else self.task.flatten(obs)[0][0]

@@ -114,6 +114,7 @@ class VectorEnv:
         asynchronous: bool = False,
     ) -> None:
         factory, name = as_factory(env), name_of(env)
+        self.name = name
         owner, num_all = os.getpid(), len(seeds) * num_envs
         tasks: list[TaskSpaces] = []  # one for every environment built in this process
 
@@ -152,6 +153,7 @@ class VectorEnv:
         last = np.array(obs, np.float32)
         for i in np.flatnonzero(ended):
             last[i] = info["final_obs"][i]
+        self._require_finite(reward, last)
         self.ended = ended.reshape(self.shape)
         transition = Transition(
             obs=self.obs,
@@ -162,6 +164,17 @@ class VectorEnv:
         )
         self.obs = self._shaped(obs)
         return transition
+
+    def _require_finite(self, reward: np.ndarray, last: np.ndarray) -> None:
+        """One NaN in replay would be in every weight soon after; the last checkpoint is sound."""
+        if np.isfinite(reward).all() and np.isfinite(last).all():
+            return
+        fine = np.isfinite(reward) & np.isfinite(last).all(axis=1)
+        lane = int(np.flatnonzero(~fine)[0])
+        raise UserError(
+            f"{self.name!r}: a step of environment {lane} gave a reward of {reward[lane]} and "
+            f"{np.count_nonzero(~np.isfinite(last[lane]))} observed numbers that are not finite"
+        )
 
     def _shaped(self, obs: np.ndarray) -> np.ndarray:
         return np.array(obs, np.float32).reshape(*self.shape, -1)

@@ -10,23 +10,13 @@ import re
 import types
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import tyro
-from tyro.constructors import PrimitiveConstructorSpec
 
 from langevinrl.errors import UserError, field, unknown
 from langevinrl.registry import METHODS, Method
+from langevinrl.runs.env_kwargs import EnvKwargs, require_json
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -56,33 +46,6 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-def read_pairs(words: list[str]) -> dict[str, Any]:
-    """Keyword arguments from NAME=VALUE words; a value that is no JSON is text."""
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name.isidentifier() or not equals:
-            raise ValueError(f"{word!r} is no NAME=VALUE")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
-
-
-# On the command line: --env-kwargs reset_noise_scale=0.2 xml_file=mine.xml
-Pairs: TypeAlias = Annotated[
-    dict[str, Any],
-    PrimitiveConstructorSpec(
-        nargs="*",
-        metavar="NAME=VALUE",
-        instance_from_str=read_pairs,
-        is_instance=lambda value: isinstance(value, dict),
-        str_from_instance=lambda pairs: [f"{k}={json.dumps(v)}" for k, v in pairs.items()],
-    ),
-]
-
-
 @dataclass(frozen=True)
 class RunConfig:
     """Everything that decides a run; as JSON it reproduces it."""
@@ -92,8 +55,8 @@ class RunConfig:
     agent: tyro.conf.Suppress[str] = "nclql"
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
-    # keyword arguments of the environment, as gymnasium.make takes them
-    env_kwargs: Pairs = dataclasses.field(default_factory=dict)
+    # passed on to the environment: key=value pairs or JSON
+    env_kwargs: EnvKwargs = dataclasses.field(default_factory=dict)
     # vector steps after warm-up; the paper's length if the task is one of its nine
     iterations: int | None = None
     seed: int = 0  # first seed
@@ -133,6 +96,7 @@ class RunConfig:
 
     def _resolved(self) -> RunConfig:
         _check(RunConfig, vars(self))
+        require_json(self.env_kwargs)
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
         iterations = self._length() if self.iterations is None else self.iterations
         self._check_sizes()
@@ -159,13 +123,6 @@ class RunConfig:
             raise UserError(f"{warmup} is less than one batch of {self.batch_size}")
         if self.capacity < self.warmup:
             raise UserError(f"{field('capacity', self.capacity)} is less than {warmup}")
-        try:
-            json.dumps(self.env_kwargs)
-        except TypeError as error:
-            raise UserError(
-                f"env_kwargs must fit into a file ({error}): pass a function that makes the "
-                "environment instead"
-            ) from None
 
     def _length(self) -> int:
         """How long the paper trains on this task."""
@@ -208,7 +165,7 @@ class RunConfig:
         for name in table:
             if name not in known:
                 raise UserError(f"{path}: " + unknown("field", name, known))
-        config = cls(**table)
+        config = cls(**{name: _plain(value) for name, value in table.items()})
         _check(cls, vars(config))
         values = {name: _plain(value) for name, value in config.hyperparameters.items()}
         return dataclasses.replace(config, hyperparameters=values)
@@ -257,7 +214,7 @@ def _check(kind: type[Any], values: dict[str, Any]) -> None:
         hint = hints[name]
         if not _fits(value, hint):
             raise UserError(f"{name} is {value!r}; expected {_describe(hint)}")
-        if value == ():
+        if value == () and get_args(hint)[:1] == (int,):
             raise UserError(f"{name} has no numbers; expected at least one")
         least, most = RANGES.get(name, (0 if hint is float else 1, math.inf))
         for number in value if isinstance(value, tuple) else (value,):

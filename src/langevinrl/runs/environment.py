@@ -11,7 +11,6 @@ import gymnasium as gym
 
 from langevinrl.envs.factory import EnvFactory, EnvLike, GymFactory, as_factory, name_of
 from langevinrl.errors import UserError
-from langevinrl.runs.config import RunConfig
 
 
 class EnvSource(NamedTuple):
@@ -20,11 +19,6 @@ class EnvSource(NamedTuple):
     factory: EnvFactory | None  # None: by its name
     name: str
     kwargs: dict[str, Any]
-
-
-def source_of(config: RunConfig) -> EnvLike:
-    """The environment that a configuration names, with its keyword arguments."""
-    return as_factory(config.env, config.env_kwargs) if config.env_kwargs else config.env
 
 
 def identify(env: EnvLike, kwargs: Mapping[str, Any] | None = None) -> EnvSource:

@@ -11,14 +11,14 @@ import jax
 import numpy as np
 
 from langevinrl.agents import Agent
-from langevinrl.envs.factory import EnvLike
+from langevinrl.envs.factory import EnvLike, as_factory
 from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.environment import EnvSource, source_of
+from langevinrl.runs.environment import EnvSource
 from langevinrl.runs.folder import STATE, RunFolder
 from langevinrl.types import PyTree
 
@@ -104,7 +104,7 @@ def _read_spaces(folder: RunFolder) -> TaskSpaces | None:
 
 def _rebuild_spaces(config: RunConfig) -> TaskSpaces:
     try:
-        return measure_spaces(source_of(config), config)
+        return measure_spaces(as_factory(config.env, config.env_kwargs), config)
     except UserError as error:
         raise UserError(f"{error} {NAME_IT}") from error
 

@@ -115,6 +115,6 @@ def job_id(config: RunConfig) -> str:
 
 def _digest(config: RunConfig, without: Sequence[str]) -> str:
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
-    if not table["env_kwargs"]:  # which runs of before had no place for, and keep their ids
-        del table["env_kwargs"]
+    if not config.env_kwargs:
+        del table["env_kwargs"]  # sweeps begun before there was this field keep their ids
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
