@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError, unknown
-from langevinrl.runs.config import RunConfig, tupled
+from langevinrl.runs.config import RunConfig, plain
 from langevinrl.runs.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.grid import job_id
@@ -124,7 +124,7 @@ def _table(config: RunConfig) -> dict[str, Any]:
 
 
 def _config(table: dict[str, Any]) -> RunConfig:
-    return RunConfig(**{**table, "hyperparameters": tupled(table["hyperparameters"])})
+    return RunConfig(**{**table, "hyperparameters": plain(table["hyperparameters"])})
 
 
 def write(path: Path, text: str) -> None:
