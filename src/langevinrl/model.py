@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from langevinrl.callbacks import CallbackLike, as_callbacks
-from langevinrl.envs.factory import EnvLike, as_factory
+from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.environment import EnvSource, identify
@@ -218,7 +218,7 @@ class Model:
         self._environment()
         return resume(folder.path, total, env=factory, eval_every=every, **options)
 
-    def _environment(self) -> EnvLike:
+    def _environment(self) -> EnvFactory:
         """What plays and learns; refuses a name that makes none here."""
         if self.source is not None and self.source.factory is not None:
             return self.source.factory

@@ -17,7 +17,9 @@ from langevinrl.runs.evaluate import require_mode
 from langevinrl.runs.policy import Policy, padded_size
 from langevinrl.types import Spec
 
-BOX = gym.spaces.Box(np.array([[-3.0, 0.0], [1.0, -9.0]]), np.array([[7.0, 1.0], [2.0, 9.0]]))
+BOX = gym.spaces.Box(
+    np.array([[-3.0, 0.0], [1.0, -9.0]], np.float32), np.array([[7.0, 1.0], [2.0, 9.0]], np.float32)
+)
 DICT = gym.spaces.Dict(
     {"place": gym.spaces.Box(-1, 1, (2, 3)), "speed": gym.spaces.Box(-9, 9, (1,), np.float64)}
 )
