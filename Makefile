@@ -50,7 +50,7 @@ $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# What tests of sweeps on clusters and of tuning need; without it they are skipped.
+# What tests of sweeps on clusters, of tuning and of ONNX need; without it they are skipped.
 $(VENV)/.clusters: $(VENV)/.dev
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune,onnx]'
 	@touch $@

@@ -26,17 +26,19 @@ DOORS: dict[str, set[str]] = {
     "losses": {"types", "samplers"},
     "actors": {"types", "networks", "samplers", "losses"},
     "agents": WORDS | MATHS | {"actors"},
+    "policies": WORDS | {"networks", "samplers", "agents"},
     "envs": WORDS,
-    "runs": WORDS | {"registry", "agents", "envs"},
+    "runs": WORDS | {"registry", "agents", "policies", "envs"},
     "analysis": {"errors", "registry", "runs.folder"},
+    "export": WORDS | {"policies", "envs", "runs.folder", "runs.checkpoint", "runs.config"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
-    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs"},
+    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "export", "model"},
     "callbacks": WORDS | {"runs"},
-    "model": WORDS | {"registry", "envs", "runs", "callbacks"},
+    "model": WORDS | {"registry", "policies", "envs", "runs", "callbacks"},
     "cli": WORDS
-    | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model"}
+    | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model", "export"}
     | {"__init__"},
     "__init__": WORDS
     | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
@@ -53,6 +55,10 @@ INSIDE: dict[str, set[str]] = {
     "runs.replay": WORDS,
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
+    "export.numpy_policy": set(),  # is copied out of the package and runs alone
+    "policies.tables": {"types", "networks"},
+    "policies.chain": {"types", "networks", "policies.tables"},
+    "policies.fast": {"types", "policies.tables", "policies.chain"},
     "agents.parts": WORDS | MATHS | {"actors"},
 }
 # The bandit study's own files, from the bottom up: each imports only of those before it.

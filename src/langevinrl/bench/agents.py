@@ -35,8 +35,11 @@ class Bench:
     """Time update and act beside a straightforward version of the same update."""
 
     agents: tyro.conf.Positional[tuple[str, ...]] = ()  # all, unless named
-    out: Path = Path("bench")  # folder for bench.json
+    out: Path = Path("bench")  # folder for bench.json or latency.json
     repeats: int = 15  # timed calls of each, interleaved; medians are shown
+    # time one decision instead: predict and each exported form, on one core
+    latency: tyro.conf.FlagCreatePairsOff[bool] = False
+    calls: int = 2_000  # timed decisions of each form, with --latency
 
 
 def draw_batch(agent: Agent, rows: int) -> Batch:

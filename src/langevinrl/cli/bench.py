@@ -1,10 +1,19 @@
-"""langevinrl bench [AGENT...]"""
+"""langevinrl bench [AGENT...] [--latency]"""
 
 from __future__ import annotations
 
 from langevinrl.bench import Bench, measure
 from langevinrl.cli.forms import parse
+from langevinrl.errors import UserError
 
 
 def main(words: list[str]) -> None:
-    measure(parse(Bench, words, "bench"))
+    asked = parse(Bench, words, "bench")
+    if not asked.latency:
+        measure(asked)
+        return
+    if asked.agents not in ((), ("nclql",)):
+        raise UserError("--latency times nclql: leave the agents out")
+    from langevinrl.bench.latency import measure_latency
+
+    measure_latency(asked.out, asked.calls)

@@ -92,8 +92,7 @@ class RunConfig:
 
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
-        plain = RunConfig(**{name: _plain(value) for name, value in vars(self).items()})
-        return plain._resolved()
+        return RunConfig(**plain(vars(self)))._resolved()
 
     def _resolved(self) -> RunConfig:
         _check(RunConfig, vars(self))
