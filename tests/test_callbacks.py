@@ -94,7 +94,7 @@ def test_what_passes_for_a_callback() -> None:
         ("StopOnReturn", "expected a Callback"),
     ]:
         with pytest.raises(UserError, match=said):
-            as_callbacks(wrong)  # type: ignore[arg-type]
+            as_callbacks(wrong)
     for make in (callbacks.Checkpoint, callbacks.Evaluate):
         with pytest.raises(UserError, match="every is 0"):
             make(0)

@@ -190,6 +190,7 @@ def test_it_answers_as_the_tools_of_stable_baselines_ask(model: Model) -> None:
     assert len(evaluate_policy(model, toys.wide(), 2)) == 2
 
 
+@pytest.mark.slow  # where it is installed: it needs PyTorch
 @pytest.mark.filterwarnings("ignore")  # other people's
 def test_stable_baselines_evaluates_a_model(model: Model) -> None:
     evaluation = pytest.importorskip("stable_baselines3.common.evaluation")

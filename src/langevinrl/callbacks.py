@@ -131,7 +131,7 @@ class OnStep(Callback):
         return is_due(run, info, self.every) and self.function(run, info) is True
 
 
-def as_callbacks(callback: CallbackLike | Any) -> list[Callback]:
+def as_callbacks(callback: Any) -> list[Callback]:
     """One callback, one function, or several of either, as a list of callbacks."""
     if callback is None:
         return []
