@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -157,11 +156,18 @@ def input_shapes(facts: Facts, rows: Any) -> list[tuple[Any, ...]]:
 
 def pure_function(policy: Policy, *, unroll: bool = False) -> Callable[..., Array]:
     """The policy of (obs, noise), or of obs alone if it draws none; its weights are constants."""
-    tables = {name: jnp.asarray(array) for name, array in policy.arrays.items()}
-    chain = partial(act, policy.facts, tables, unroll=unroll)
-    if policy.facts.num_draws:
+    facts = policy.facts
+    constants = {name: jnp.asarray(array) for name, array in policy.arrays.items()}
+
+    def chain(obs: Array, noise: Array) -> Array:
+        # Behind a barrier, or XLA keeps the weights twice, turned for the way back as well, and
+        # both no longer fit the cache.  An unrolled chain is not for XLA.
+        tables = constants if unroll else jax.lax.optimization_barrier(constants)
+        return act(facts, tables, obs, noise, unroll=unroll)
+
+    if facts.num_draws:
         return chain
-    return lambda obs: chain(obs, jnp.zeros((obs.shape[0], *policy.facts.noise_shape)))
+    return lambda obs: chain(obs, jnp.zeros((obs.shape[0], *facts.noise_shape)))
 
 
 WRITERS: dict[str, tuple[str, Callable[[Policy], bytes]]] = {
