@@ -101,7 +101,7 @@ def to_stablehlo(policy: Policy) -> bytes:
     """A serialised `jax.export` of (obs, noise), or of obs alone; any number of rows."""
     (rows,) = jax.export.symbolic_shape("rows")
     shapes = input_shapes(policy.facts, rows)
-    inputs = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    inputs = [jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes]  # type: ignore[no-untyped-call]
     chain = jax.jit(pure_function(policy))
     return bytes(jax.export.export(chain, platforms=PLATFORMS)(*inputs).serialize())
 
@@ -162,7 +162,9 @@ def pure_function(policy: Policy, *, unroll: bool = False) -> Callable[..., Arra
     def chain(obs: Array, noise: Array) -> Array:
         # Behind a barrier, or XLA keeps the weights twice, turned for the way back as well, and
         # both no longer fit the cache.  An unrolled chain is not for XLA.
-        tables = constants if unroll else jax.lax.optimization_barrier(constants)
+        tables = constants
+        if not unroll:
+            tables = jax.lax.optimization_barrier(constants)  # type: ignore[no-untyped-call]
         return act(facts, tables, obs, noise, unroll=unroll)
 
     if facts.num_draws:
