@@ -74,7 +74,7 @@ def test_formats_and_folders_are_checked(tiny_run: Path, tmp_path: Path) -> None
         export(tmp_path)
 
 
-@pytest.mark.parametrize(("number", "format"), enumerate(["numpy", "stablehlo", "onnx"]))
+@pytest.mark.parametrize(("number", "format"), list(enumerate(["numpy", "stablehlo", "onnx"])))
 def test_the_page_on_deployment_loads_each_form(
     number: int, format: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
