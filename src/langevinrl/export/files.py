@@ -103,7 +103,13 @@ def to_stablehlo(policy: Policy) -> bytes:
     shapes = input_shapes(policy.facts, rows)
     inputs = [jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes]  # type: ignore[no-untyped-call]
     chain = jax.jit(pure_function(policy))
-    return bytes(jax.export.export(chain, platforms=PLATFORMS)(*inputs).serialize())
+    try:
+        return bytes(jax.export.export(chain, platforms=PLATFORMS)(*inputs).serialize())
+    except ImportError as error:
+        raise UserError(
+            "StableHLO needs flatbuffers, which is not installed: "
+            "pip install 'langevinrl[stablehlo]'"
+        ) from error
 
 
 def to_onnx(policy: Policy) -> bytes:
