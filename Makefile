@@ -52,5 +52,5 @@ $(VENV)/.dev: $(VENV)/.run
 
 # What tests of sweeps on clusters, of tuning and of ONNX need; without it they are skipped.
 $(VENV)/.clusters: $(VENV)/.dev
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune,onnx]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune,stablehlo,onnx]'
 	@touch $@

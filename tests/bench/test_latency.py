@@ -20,7 +20,7 @@ from langevinrl.export import NumpyPolicy, export
 
 def test_every_form_decides_at_half_cheetahs_sizes(tmp_path: Path) -> None:
     """The plain chain with the noise of predict acts as predict does."""
-    smooth = {"inverse_temperature": 10.0, "normalise": False}
+    smooth = {"inverse_temperature": 1.0}
     model = latency.untrained_model(tmp_path, hidden=(8, 8), num_levels=3, **smooth)
     state = jax.tree.map(lambda leaf: leaf[0], model.state)
     obs = np.random.default_rng(0).standard_normal(17).astype(np.float32)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -128,17 +129,15 @@ def plain_chain(agent: Any, state: PyTree) -> Decide:
 def exported_forms(folder: Path) -> dict[str, Decide]:
     """The exported files as their users call them, the drawing of noise included."""
     policy = NumpyPolicy(export(folder, "numpy"), seed=0)
-    loaded = jax.export.deserialize(bytearray(export(folder, "stablehlo").read_bytes()))
-    compiled = jax.jit(loaded.call)
-    forms: dict[str, Decide] = {
-        "numpy": policy,
-        "stablehlo": lambda obs: np.asarray(compiled(obs[None], policy.draw_noise()))[0],
-    }
-    try:
-        import onnxruntime
-    except ImportError:
-        print("ONNX is left out: pip install 'langevinrl[onnx]'", file=sys.stderr)
+    forms: dict[str, Decide] = {"numpy": policy}
+    if find_spec("flatbuffers"):
+        loaded = jax.export.deserialize(bytearray(export(folder, "stablehlo").read_bytes()))
+        compiled = jax.jit(loaded.call)
+        forms["stablehlo"] = lambda obs: np.asarray(compiled(obs[None], policy.draw_noise()))[0]
+    if not find_spec("jax2onnx"):
         return forms
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     providers = ["CPUExecutionProvider"]

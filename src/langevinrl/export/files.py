@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -102,9 +101,15 @@ def to_stablehlo(policy: Policy) -> bytes:
     """A serialised `jax.export` of (obs, noise), or of obs alone; any number of rows."""
     (rows,) = jax.export.symbolic_shape("rows")
     shapes = input_shapes(policy.facts, rows)
-    inputs = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    inputs = [jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes]  # type: ignore[no-untyped-call]
     chain = jax.jit(pure_function(policy))
-    return bytes(jax.export.export(chain, platforms=PLATFORMS)(*inputs).serialize())
+    try:
+        return bytes(jax.export.export(chain, platforms=PLATFORMS)(*inputs).serialize())
+    except ImportError as error:
+        raise UserError(
+            "StableHLO needs flatbuffers, which is not installed: "
+            "pip install 'langevinrl[stablehlo]'"
+        ) from error
 
 
 def to_onnx(policy: Policy) -> bytes:
@@ -157,11 +162,20 @@ def input_shapes(facts: Facts, rows: Any) -> list[tuple[Any, ...]]:
 
 def pure_function(policy: Policy, *, unroll: bool = False) -> Callable[..., Array]:
     """The policy of (obs, noise), or of obs alone if it draws none; its weights are constants."""
-    tables = {name: jnp.asarray(array) for name, array in policy.arrays.items()}
-    chain = partial(act, policy.facts, tables, unroll=unroll)
-    if policy.facts.num_draws:
+    facts = policy.facts
+    constants = {name: jnp.asarray(array) for name, array in policy.arrays.items()}
+
+    def chain(obs: Array, noise: Array) -> Array:
+        # Behind a barrier, or XLA keeps the weights twice, turned for the way back as well, and
+        # both no longer fit the cache.  An unrolled chain is not for XLA.
+        tables = constants
+        if not unroll:
+            tables = jax.lax.optimization_barrier(constants)  # type: ignore[no-untyped-call]
+        return act(facts, tables, obs, noise, unroll=unroll)
+
+    if facts.num_draws:
         return chain
-    return lambda obs: chain(obs, jnp.zeros((obs.shape[0], *policy.facts.noise_shape)))
+    return lambda obs: chain(obs, jnp.zeros((obs.shape[0], *facts.noise_shape)))
 
 
 WRITERS: dict[str, tuple[str, Callable[[Policy], bytes]]] = {

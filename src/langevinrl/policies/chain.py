@@ -1,9 +1,9 @@
 """A policy's tables run by JAX: a pure function of tables, observations and noise.
 
 At one observation a chain is matrix-vector products, as fast as the weights are read.  So the
-observation's share of the first layer is computed once, the gradient is written out (forward,
-then back through the same weights, to the action and no further), and the critics take turns, so
-that one's weights are still in the cache when its way back needs them.
+observation's share of the first layer is computed once, levels and steps come as ready rows, the
+gradient is written out (forward, then back through the same weights, to the action and no
+further), noise is drawn before the loop, and both critics are one product.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from langevinrl.types import Array
 Tables: TypeAlias = Mapping[str, Array]
 
 
-class Member(NamedTuple):
-    """One perceptron of a network's tables; what each step adds to its first layer is apart."""
+class Network(NamedTuple):
+    """M perceptrons of a policy's tables, given observations."""
 
-    first: Array  # (B, 1, H)  the observations' share of the first layer
-    action: Array  # (A, H)
-    weights: tuple[Array, ...]  # (H, H') each
-    biases: tuple[Array, ...]  # (H',) each
+    first: Array  # (M, B, 1, H)  the observations' share of the first layer
+    action: Array  # (M, A, H)
+    weights: tuple[Array, ...]  # (M, H, H') each
+    biases: tuple[Array, ...]  # (M, H') each
 
 
 def act(facts: Facts, tables: Tables, obs: Array, noise: Array, *, unroll: bool = False) -> Array:
@@ -43,7 +43,7 @@ def act(facts: Facts, tables: Tables, obs: Array, noise: Array, *, unroll: bool 
 
 def _walk(facts: Facts, tables: Tables, obs: Array, noise: Array, unroll: bool) -> Array:
     """The ends of all candidates' chains: (B, N, A)."""
-    field, bound = _members(tables, "field", obs), facts.bound
+    field, bound = _network(tables, "field", obs), facts.bound
     shape = (obs.shape[0], facts.best_of, facts.act_dim)
     x = jnp.zeros(shape) if facts.start == "zero" else facts.start_scale * noise[0]
     steps, rows = tables["steps"], tables["field.rows"]
@@ -70,58 +70,53 @@ def _choose(facts: Facts, tables: Tables, obs: Array, candidates: Array) -> Arra
     """The candidate that the lesser critic values most: (B, A)."""
     if facts.best_of == 1:
         return candidates[:, 0]
-    judge = _members(tables, "judge" if "judge.obs" in tables else "field", obs)
-    rows = tables["judge.rows"][0]
-    each = [_forward(facts, m, row, candidates)[0] for m, row in zip(judge, rows, strict=True)]
-    value = jnp.stack(each)[..., 0].min(axis=0)  # (B, N)
+    judge = _network(tables, "judge" if "judge.obs" in tables else "field", obs)
+    value = _forward(facts, judge, tables["judge.rows"][0], candidates)[0][..., 0].min(axis=0)
     best = value.argmax(axis=1)[:, None] == jnp.arange(facts.best_of)[None]
     return jnp.where(best[..., None], candidates, 0.0).sum(axis=1)
 
 
-def _members(tables: Tables, name: str, obs: Array) -> list[Member]:
+def _network(tables: Tables, name: str, obs: Array) -> Network:
     depth = sum(key.startswith(f"{name}.weight.") for key in tables)
-    members = []
-    for m in range(len(tables[f"{name}.obs"])):
-        first = (obs @ tables[f"{name}.obs"][m])[:, None]
-        weights, biases = (
-            tuple(tables[f"{name}.{part}.{i}"][m] for i in range(depth))
-            for part in ("weight", "bias")
-        )
-        members.append(Member(first, tables[f"{name}.action"][m], weights, biases))
-    return members
+    first = jnp.einsum("bo,moh->mbh", obs, tables[f"{name}.obs"])[:, :, None]
+    weights = tuple(tables[f"{name}.weight.{i}"] for i in range(depth))
+    biases = tuple(tables[f"{name}.bias.{i}"] for i in range(depth))
+    return Network(first, tables[f"{name}.action"], weights, biases)
 
 
-def _drift(facts: Facts, field: list[Member], row: Array, x: Array) -> Array:
+def _drift(facts: Facts, field: Network, row: Array, x: Array) -> Array:
     """The network's output, or the gradient of the members' sum in the action: (B, N, A)."""
     if facts.drift == "network":
-        return _forward(facts, field[0], row[0], x)[0]
-    gradient = _gradient(facts, field[0], row[0], x)
-    for m in range(1, len(field)):
-        gradient = gradient + _gradient(facts, field[m], row[m], x)
+        return _forward(facts, field, row, x)[0][0]
+    gradient = _gradient(facts, field, row, x)
     if not facts.normalise:
         return gradient
     length = jnp.sqrt(jnp.square(gradient).sum(axis=-1, keepdims=True))
     return gradient / (length + 1e-8)
 
 
-def _forward(facts: Facts, member: Member, row: Array, x: Array) -> tuple[Array, list[Array]]:
-    """Outputs (B, N, out), and the slope of each layer's activation."""
+def _forward(facts: Facts, net: Network, row: Array, x: Array) -> tuple[Array, list[Array]]:
+    """Outputs (M, B, N, out) at actions (B, N, A), and the slope of each layer's activation."""
     activation = ACTIVATIONS[facts.activation]
-    z, slopes = member.first + row[None, None] + x @ member.action, []
-    for weight, bias in zip(member.weights, member.biases, strict=True):
+    # The action once per member: a product without that axis would turn the weights every time.
+    each = jnp.broadcast_to(x[None], (len(net.action), *x.shape))
+    z = net.first + row[:, None, None] + jnp.einsum("mbna,mah->mbnh", each, net.action)
+    slopes = []
+    for weight, bias in zip(net.weights, net.biases, strict=True):
         h, slope = jax.jvp(activation, (z,), (jnp.ones_like(z),))
         slopes.append(slope)
-        z = h @ weight + bias[None, None]
+        z = jnp.einsum("mbnh,mhk->mbnk", h, weight) + bias[:, None, None]
     return z, slopes
 
 
-def _gradient(facts: Facts, member: Member, row: Array, x: Array) -> Array:
-    """Gradient of one member's value in the action: (B, N, A)."""
-    out, slopes = _forward(facts, member, row, x)
+def _gradient(facts: Facts, net: Network, row: Array, x: Array) -> Array:
+    """Gradient in the actions of the sum of all members' values: (B, N, A)."""
+    out, slopes = _forward(facts, net, row, x)
     g = jnp.ones_like(out)
-    for weight, slope in zip(reversed(member.weights), reversed(slopes), strict=True):
-        g = (g @ weight.T) * slope
-    return g @ member.action.T
+    for weight, slope in zip(reversed(net.weights), reversed(slopes), strict=True):
+        g = jnp.einsum("mbnk,mhk->mbnh", g, weight) * slope
+    # Summed after the product: summed in it, the weights would be laid out anew at every step.
+    return jnp.einsum("mbnh,mah->mbna", g, net.action).sum(axis=0)
 
 
 def keyed_noise(policy: Policy, seed: Array) -> Array:

@@ -90,7 +90,7 @@ def build(facts: Facts, steps: Any, field: Arrays, judge: Arrays, box: Box, **ke
 
 def network_tables(body: PyTree, rows: Array, outputs: slice = slice(None)) -> Arrays:
     """Tables of perceptrons (M, ...) on (obs, action, ...), given each step's row (K, M, H)."""
-    named: Arrays = {"obs": body["inputs"][0], "action": body["inputs"][1], "rows": rows}
+    named: dict[str, Any] = {"obs": body["inputs"][0], "action": body["inputs"][1], "rows": rows}
     layers = body["layers"][1:]
     for i, layer in enumerate(layers):
         kept = outputs if i == len(layers) - 1 else slice(None)
