@@ -1,0 +1,191 @@
+"""What pages include and nobody writes by hand: fields, help texts, tables and curves of results.
+
+Everything goes to docs/_generated, which git ignores; a file is touched only if its text changed, so
+that a second build reads few pages again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fields import describe_fields
+
+from langevinrl.registry import METHODS
+
+ROOT = Path(__file__).parent.parent.parent
+RESULTS = ROOT / "results"
+OUT = ROOT / "docs" / "_generated"
+
+
+def write_all() -> None:
+    """Every file that a page includes."""
+    for name in METHODS:
+        write(f"{name}-fields.md", field_table(METHODS[name].load()))
+        write(f"{name}-results.md", method_results(name))
+        draw_curves(name)
+    write("methods.md", method_list())
+    write("speed.md", speed_table())
+    write("run-fields.md", run_field_table())
+    write("commands.md", command_pages())
+    copy(RESULTS / "bandit" / "page.html", OUT / "extra" / "bandit.html")
+
+
+def write(name: str, text: str) -> None:
+    path = OUT / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+        shutil.copy(source, target)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def field_table(kind: type[Any]) -> str:
+    """An agent's own fields and those that all share, with defaults and sentences."""
+    own, shared = describe_fields(kind)
+    parts = [table(("field", "default", "what it is"), own)]
+    if shared:
+        parts += ["\nShared by all methods:\n\n", table(("field", "default", "what it is"), shared)]
+    return "".join(parts)
+
+
+def run_field_table() -> str:
+    from langevinrl.runs.config import RunConfig
+
+    own, _ = describe_fields(RunConfig)
+    hidden = ("`hyperparameters`", "`agent`")
+    return table(("field", "default", "what it is"), [row for row in own if row[0] not in hidden])
+
+
+def method_list() -> str:
+    """A row per method, with its page."""
+    rows = [
+        (f"[{method.label}]({name}.md)", f"`{name}`", method.summary, method.paper)
+        for name, method in METHODS.items()
+    ]
+    return table(("method", "name", "what it does", "paper"), rows)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def method_results(name: str) -> str:
+    """What was measured of one method: small tasks, the bandit, time."""
+    return "\n".join([small_tasks(name), bandit_row(name), speed_row(name)])
+
+
+def small_tasks(name: str) -> str:
+    label = METHODS[name].label
+    rows = [
+        (
+            row["task"], row["draws"], f"{int(row['iterations']):,}",
+            f"{float(row['return']):.0f} ± {float(row['spread']):.0f}",
+            f"{float(row['worst seed']):.0f}",
+            f"{float(row['random']):.0f} / {float(row['zero']):.0f}",
+        )
+        for row in read_csv(RESULTS / "ten" / "table.csv")
+        if row["method"] == label
+    ]  # fmt: skip
+    head = ("task", "draws per action", "iterations", "return", "worst seed", "random / zero action")
+    return f"{table(head, rows)}\n![Returns of {label}](../_generated/{name}-curves.png)\n"
+
+
+def bandit_row(name: str) -> str:
+    label = METHODS[name].label
+    row = next(r for r in read_csv(RESULTS / "bandit" / "table.csv") if r["method"] == label)
+    cells = [f"{float(row[side]):.3f}" for side in ("top", "right", "bottom", "left")]
+    total = f"{float(row['sum']):.3f} ± {float(row['sum_spread']):.3f}"
+    paper = row["paper_sum"] or "–"
+    reward = f"{float(row['reward_mean']):.3f}"
+    head = ("top", "right", "bottom", "left", "sum", "paper's sum", "mean reward")
+    intro = f"On the [2D bandit](../bandit.md), {row['seeds']} seeds, share near each high mode:\n\n"
+    return intro + table(head, [(*cells, total, paper, reward)])
+
+
+def bench_rows() -> list[dict[str, Any]]:
+    return list(json.loads((RESULTS / "bench" / "bench.json").read_text())["rows"])
+
+
+def speed_row(name: str) -> str:
+    rows = [
+        (
+            row["sizes"], f"{row['update']:.0f} ms", f"{row['plain update']:.0f} ms",
+            f"{row['ratio']:.2f}", f"{row['act']:.1f} ms",
+        )
+        for row in bench_rows()
+        if row["agent"] == name
+    ]  # fmt: skip
+    head = ("sizes of", "one update", "straightforward version", "ratio", "acting in five envs")
+    return "Time on two CPU cores ([how](../speed.md)):\n\n" + table(head, rows)
+
+
+def speed_table() -> str:
+    """Both sizes of every method side by side."""
+    rows = []
+    for name, method in METHODS.items():
+        cells = [method.label]
+        for size in ("HalfCheetah", "Humanoid"):
+            row = next(r for r in bench_rows() if (r["agent"], r["sizes"]) == (name, size))
+            cells += [f"{row['update']:.0f} ms", f"{row['plain update']:.0f} ms"]
+            cells += [f"{row['ratio']:.2f}"]
+            cells += [f"{row['peak MB']:.0f} / {row['plain peak MB']:.0f} MB"]
+        rows.append(cells)
+    sizes = ("update", "plain", "ratio", "peak memory, ours / plain")
+    head = ["method", *(f"HalfCheetah: {s}" for s in sizes), *(f"Humanoid: {s}" for s in sizes)]
+    return table(head, rows)
+
+
+def draw_curves(name: str) -> None:
+    """A method's curves on the two small tasks, by the library's own means."""
+    from langevinrl.analysis.curve_figures import learning_curves
+    from langevinrl.analysis.figures import write_figure
+    from langevinrl.analysis.records import find_runs, group_runs
+
+    path, folders = OUT / f"{name}-curves.png", sorted((RESULTS / "ten").glob(f"{name}-*"))
+    newest = max((folder / "evaluations.csv").stat().st_mtime for folder in folders)
+    if not path.exists() or path.stat().st_mtime < newest:
+        write_figure(learning_curves(group_runs(find_runs(folders))), path)
+
+
+def command_pages() -> str:
+    """Every verb's own help, as the terminal shows it."""
+    from langevinrl.cli import VERBS, main
+
+    parts = []
+    for verb, summary in VERBS.items():
+        words = [verb, "nclql", "--help"] if verb == "train" else [verb, "--help"]
+        shown = f"langevinrl {' '.join(words)}"
+        said = said_by(lambda words=words: main(words))
+        parts.append(f"## {verb}\n\n{summary}\n\n:::{{div}} help\n```text\n$ {shown}\n{said}```\n:::\n")
+    return "\n".join(parts)
+
+
+def said_by(call: Callable[[], None]) -> str:
+    """What a command prints before it ends, without colours, at a fixed width."""
+    os.environ["COLUMNS"] = "92"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        call()
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue())
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+
