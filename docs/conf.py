@@ -23,9 +23,8 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings", "pending"]
 exclude_patterns = ["_build", "_generated", "_ext"]
-myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-myst_fence_as_directive = ["toctree"]
 html_math_renderer = "mathml"
 default_role = "code"  # a word in single backticks in a docstring is code
 

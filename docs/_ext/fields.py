@@ -35,7 +35,9 @@ def describe_fields(kind: type[Any]) -> tuple[list[Row], list[Row]]:
     for field in dataclasses.fields(kind):
         if field.name == "spec":
             continue
-        owner = next(base for base in kind.__mro__ if field.name in vars(base).get("__annotations__", {}))
+        owner = next(
+            base for base in kind.__mro__ if field.name in vars(base).get("__annotations__", {})
+        )
         row = (
             f"`{field.name}`",
             shown_default(field),

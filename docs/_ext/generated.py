@@ -1,7 +1,7 @@
 """What pages include and nobody writes by hand: fields, help texts, tables and curves of results.
 
-Everything goes to docs/_generated, which git ignores; a file is touched only if its text changed, so
-that a second build reads few pages again.
+Everything goes to docs/_generated, which git ignores; a file is touched only if its text changed,
+so that a second build reads few pages again.
 """
 
 from __future__ import annotations
@@ -90,8 +90,19 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def method_results(name: str) -> str:
-    """What was measured of one method: small tasks, the bandit, time."""
-    return "\n".join([small_tasks(name), bandit_row(name), speed_row(name)])
+    """What was measured of one method: small tasks, the bandit, time; and the paper's own score."""
+    return "\n".join([small_tasks(name), bandit_row(name), speed_row(name), paper_line(name)])
+
+
+def paper_line(name: str) -> str:
+    from langevinrl.analysis import paper
+
+    score, spread = paper.NORMALISED[name][-1], paper.PLUS_MINUS[name]
+    return (
+        f"The paper reports a normalised score of {score} ± {spread} over its nine tasks after full "
+        "training (it does not say how it normalises). On Humanoid "
+        f"{paper.COUNTED_PARAMETERS[name]:,} parameters are trained.\n"
+    )
 
 
 def small_tasks(name: str) -> str:
@@ -106,7 +117,14 @@ def small_tasks(name: str) -> str:
         for row in read_csv(RESULTS / "ten" / "table.csv")
         if row["method"] == label
     ]  # fmt: skip
-    head = ("task", "draws per action", "iterations", "return", "worst seed", "random / zero action")
+    head = (
+        "task",
+        "draws per action",
+        "iterations",
+        "return",
+        "worst seed",
+        "random / zero action",
+    )
     return f"{table(head, rows)}\n![Returns of {label}](../_generated/{name}-curves.png)\n"
 
 
@@ -118,7 +136,9 @@ def bandit_row(name: str) -> str:
     paper = row["paper_sum"] or "–"
     reward = f"{float(row['reward_mean']):.3f}"
     head = ("top", "right", "bottom", "left", "sum", "paper's sum", "mean reward")
-    intro = f"On the [2D bandit](../bandit.md), {row['seeds']} seeds, share near each high mode:\n\n"
+    intro = (
+        f"On the [2D bandit](../bandit.md), {row['seeds']} seeds, share near each high mode:\n\n"
+    )
     return intro + table(head, [(*cells, total, paper, reward)])
 
 
@@ -176,7 +196,9 @@ def command_pages() -> str:
         words = [verb, "nclql", "--help"] if verb == "train" else [verb, "--help"]
         shown = f"langevinrl {' '.join(words)}"
         said = said_by(lambda words=words: main(words))
-        parts.append(f"## {verb}\n\n{summary}\n\n:::{{div}} help\n```text\n$ {shown}\n{said}```\n:::\n")
+        parts.append(
+            f"## {verb}\n\n{summary}\n\n:::{{container}} help\n```text\n$ {shown}\n{said}```\n:::\n"
+        )
     return "\n".join(parts)
 
 
@@ -188,4 +210,3 @@ def said_by(call: Callable[[], None]) -> str:
         call()
     text = re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue())
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
-
