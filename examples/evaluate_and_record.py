@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import gymnasium as gym
-import numpy as np
 
 import langevinrl as lrl
 
@@ -13,8 +12,8 @@ out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/evaluate-and-record")
 lrl.Model("sac", "Pendulum-v1", seed=0, warmup=1_000, out=str(out)).learn(iterations=3_000)
 
 model = lrl.Model.load(out)  # any run folder, also of a run that is still going on
-returns = [episode.total for episode in model.evaluate(episodes=5)]
-print(f"{np.mean(returns):.1f} ± {np.std(returns, ddof=1):.1f} over {len(returns)} episodes")
+played = model.evaluate(episodes=5)
+print(f"{played.mean:.1f} ± {played.std:.1f} over {len(played.episodes)} episodes")
 
 env = gym.make("Pendulum-v1")
 observation, _ = env.reset(seed=0)

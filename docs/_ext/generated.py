@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -36,6 +37,7 @@ def write_all() -> None:
     write("speed.md", speed_table())
     write("run-fields.md", run_field_table())
     write("commands.md", command_pages())
+    write("callbacks.md", ready_callbacks())
     copy(RESULTS / "bandit" / "page.html", OUT / "extra" / "bandit.html")
 
 
@@ -99,8 +101,8 @@ def paper_line(name: str) -> str:
 
     score, spread = paper.NORMALISED[name][-1], paper.PLUS_MINUS[name]
     return (
-        f"The paper reports a normalised score of {score} ± {spread} over its nine tasks after full "
-        "training (it does not say how it normalises). On Humanoid "
+        f"The paper reports a normalised score of {score} ± {spread} over its nine tasks "
+        "after full training (it does not say how it normalises). On Humanoid "
         f"{paper.COUNTED_PARAMETERS[name]:,} parameters are trained.\n"
     )
 
@@ -200,6 +202,14 @@ def command_pages() -> str:
             f"## {verb}\n\n{summary}\n\n:::{{container}} help\n```text\n$ {shown}\n{said}```\n:::\n"
         )
     return "\n".join(parts)
+
+
+def ready_callbacks() -> str:
+    """The callbacks that come with the library, if this version has them in one place."""
+    if importlib.util.find_spec("langevinrl.callbacks") is None:
+        return ""
+    rows = (".. automodule:: langevinrl.callbacks", "   :members:", "   :special-members: __init__")
+    return "```{eval-rst}\n" + "\n".join(rows) + "\n```\n"
 
 
 def said_by(call: Callable[[], None]) -> str:
