@@ -8,7 +8,7 @@ import numpy as np
 import langevinrl as lrl
 
 
-class Tank(gym.Env):
+class Boiler(gym.Env):
     """Heating from 0 to 5 kW, a tank that leaks warmth, and a price on every kilowatt."""
 
     observation_space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float64)
@@ -38,12 +38,12 @@ class Tank(gym.Env):
 
 
 def make() -> gym.Env:
-    """A fresh tank each time; a time limit is no true end, and is told apart."""
-    return gym.wrappers.TimeLimit(Tank(), max_episode_steps=100)
+    """A fresh one each time; a time limit is no true end, and is told apart."""
+    return gym.wrappers.TimeLimit(Boiler(), max_episode_steps=100)
 
 
 if __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "runs/tank"
+    out = sys.argv[1] if len(sys.argv) > 1 else "runs/boiler"
     model = lrl.Model("nclql", make, seed=0, warmup=1_000, out=out)
     model.learn(iterations=3_000)
     observation, _ = make().reset(seed=1)
