@@ -32,6 +32,7 @@ def write_all() -> None:
     for name in METHODS:
         write(f"{name}-fields.md", field_table(METHODS[name].load()))
         write(f"{name}-results.md", method_results(name))
+        write(f"{name}-logged.md", logged_table(name))
         draw_curves(name)
     write("methods.md", method_list())
     write("speed.md", speed_table())
@@ -128,6 +129,19 @@ def small_tasks(name: str) -> str:
         "random / zero action",
     )
     return f"{table(head, rows)}\n![Returns of {label}](../_generated/{name}-curves.png)\n"
+
+
+def logged_table(name: str) -> str:
+    """What one run of three seeds logged early and at its end, as a measure for other runs."""
+    folder = sorted((RESULTS / "ten").glob(f"{name}-Pendulum-v1-*"))[0]
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    ends = lines[0]["iterations"], lines[-1]["iterations"]
+    rows = []
+    for key in [key for key in lines[0] if "/" in key]:
+        at = [[line[key] for line in lines if line["iterations"] == end] for end in ends]
+        rows.append((f"`{key}`", *(f"{sum(values) / len(values):.3g}" for values in at)))
+    intro = f"In our run on Pendulum-v1 (`results/ten/{folder.name}`), mean of its seeds:\n\n"
+    return intro + table(("", *(f"iteration {end:,}" for end in ends)), rows)
 
 
 def bandit_row(name: str) -> str:
