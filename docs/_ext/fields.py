@@ -41,7 +41,7 @@ def describe_fields(kind: type[Any]) -> tuple[list[Row], list[Row]]:
         row = (
             f"`{field.name}`",
             shown_default(field),
-            sentences[owner][field.name] + choices(hints[field.name]),
+            with_choices(sentences[owner][field.name], hints[field.name]),
         )
         (own if owner is kind else shared).append(row)
     return own, shared
@@ -64,8 +64,9 @@ def shown_default(field: dataclasses.Field[Any]) -> str:
     return f"`{value}`"
 
 
-def choices(hint: Any) -> str:
-    """The values that a field may take, if they can be counted."""
-    if get_origin(hint) is not Literal:
-        return ""
-    return " (" + ", ".join(f"`{value}`" for value in get_args(hint)) + ")"
+def with_choices(sentence: str, hint: Any) -> str:
+    """The sentence, and the values the field may take where it does not name them all."""
+    values = [str(value) for value in get_args(hint)] if get_origin(hint) is Literal else []
+    if all(value in sentence for value in values):
+        return sentence
+    return f"{sentence}; one of " + ", ".join(f"`{value}`" for value in values)

@@ -6,22 +6,43 @@ is a few words of markup in the page, sharp at every size, and read aloud by scr
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
+# What the converter leaves to a browser's guess, and the guess is wrong.
+MINUS = r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0003D;)</mo>(?:<mspace[^>]*/>)*)<mo>&#x02212;</mo>"
+    r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0003D;|\\[)</mo>(?:<mspace[^>]*/>)*)<mo>&#x02212;</mo>"
+)
+REPAIRS = (
+    (MINUS, r'\1<mo form="prefix">&#x02212;</mo>'),  # a sign, not a difference
+    (
+        r"<mo>&#x02016;</mo>",
+        '<mo stretchy="false">&#x02016;</mo>',
+    ),  # bars of a norm as tall as text
+    (r"<mo>&#x0223C;</mo>", '<mo lspace="0.28em" rspace="0.28em">&#x0223C;</mo>'),  # "drawn from"
+)
+
+
+def to_mathml(formula: str, display: str) -> str:
+    found = convert(formula, display=display)
+    for wrong, right in REPAIRS:
+        found = re.sub(wrong, right, found)
+    return found
+
 
 def visit_math(translator: Any, node: Any) -> None:
     """A formula within a line."""
-    translator.body.append(convert(node.astext(), display="inline"))
+    translator.body.append(to_mathml(node.astext(), "inline"))
     raise SkipNode
 
 
 def visit_math_block(translator: Any, node: Any) -> None:
     """A formula on lines of its own; it scrolls sideways where it is wider than the page."""
-    formula = convert(node.astext().strip(), display="block")
+    formula = to_mathml(node.astext().strip(), "block")
     translator.body.append(f'<div class="formula">{formula}</div>')
     raise SkipNode
 
