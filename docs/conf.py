@@ -27,7 +27,9 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 default_role = "code"  # a word in single backticks in a docstring is code
+smartquotes_action = "qe"  # curly quotes, but two hyphens are a flag
 
+add_module_names = False
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"

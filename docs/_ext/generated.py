@@ -213,6 +213,7 @@ def command_pages() -> str:
         words = [verb, "nclql", "--help"] if verb == "train" else [verb, "--help"]
         shown = f"langevinrl {' '.join(words)}"
         said = said_by(lambda words=words: main(words))
+        summary = re.sub(r": (langevinrl .*)\.$", r": `\1`", summary)
         parts.append(
             f"## {verb}\n\n{summary}\n\n:::{{container}} help\n```text\n$ {shown}\n{said}```\n:::\n"
         )

@@ -15,8 +15,6 @@ from sphinx.application import Sphinx
 
 # What the converter leaves to a browser's guess, and the guess is wrong.
 MINUS = r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0003D;)</mo>(?:<mspace[^>]*/>)*)<mo>&#x02212;</mo>"
-    r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0003D;|\\[)</mo>(?:<mspace[^>]*/>)*)<mo>&#x02212;</mo>"
-)
 REPAIRS = (
     (MINUS, r'\1<mo form="prefix">&#x02212;</mo>'),  # a sign, not a difference
     (
