@@ -138,7 +138,7 @@ def test_the_comparison_example_trains_compares_and_draws(tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
-    assert sum("LQL" in row for row in rows) == 4 and "[" in rows[-1]
+    assert sum("LQL" in row for row in rows) == 4 and " to " in rows[-1]
     assert (tmp_path / "out" / "report_files" / "figures" / "curves_iterations.png").exists()
 
 

@@ -17,10 +17,9 @@ from sphinx.application import Sphinx
 MINUS = r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0003D;)</mo>(?:<mspace[^>]*/>)*)<mo>&#x02212;</mo>"
 REPAIRS = (
     (MINUS, r'\1<mo form="prefix">&#x02212;</mo>'),  # a sign, not a difference
-    (
-        r"<mo>&#x02016;</mo>",
-        '<mo stretchy="false">&#x02016;</mo>',
-    ),  # bars of a norm as tall as text
+    (r"(<mi>log</mi>)(?=<m[is])", r'\1<mspace width="0.167em"/>'),
+    # The bars of a norm are as tall as its text.
+    (r"<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>'),
     (r"<mo>&#x0223C;</mo>", '<mo lspace="0.28em" rspace="0.28em">&#x0223C;</mo>'),  # "drawn from"
 )
 
