@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from langevinrl.cli import VERBS
@@ -140,6 +141,22 @@ def test_the_comparison_example_trains_compares_and_draws(tmp_path: Path) -> Non
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     assert sum("LQL" in row for row in rows) == 4 and " to " in rows[-1]
     assert (tmp_path / "out" / "report_files" / "figures" / "curves_iterations.png").exists()
+
+
+def test_the_mixture_example_finds_both_modes_in_their_shares(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = (ROOT / "examples" / "sample_mixture.py").read_text()
+    assert "agent" not in source.split('"""', 2)[2]
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(source, "sample_mixture.py", "exec"), names)
+    shown = capsys.readouterr().out
+    assert shown.startswith("share of the right mode") and "spread" in shown
+    points, right = np.asarray(names["points"]), np.asarray(names["right"])
+    assert abs(right.mean() - 0.7) < 0.05
+    for some, centre in [(~right, [-2.0, 0.0]), (right, [2.0, 1.0])]:
+        np.testing.assert_allclose(points[some].mean(0), centre, atol=0.08)
+        np.testing.assert_allclose(points[some].std(0), 0.4, atol=0.05)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=name_of)
