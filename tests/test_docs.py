@@ -38,7 +38,7 @@ def name_of(page: Path) -> str:
 
 # What makes a run tiny, for Model and for RunConfig.
 TINY = "warmup=300, batch_size=8, capacity=2_000, eval_every=1_000, eval_episodes=1"
-TINY_MODEL, TINY_RUN = f"{TINY}, hidden=(8, 8)", f"{TINY}, hyperparameters={{'hidden': (8, 8)}}"
+TINY_MODEL, TINY_RUN = f"{TINY}, hidden=(8,)", f"{TINY}, hyperparameters={{'hidden': (8,)}}"
 
 
 def shorten(source: str) -> str:

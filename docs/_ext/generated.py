@@ -224,8 +224,10 @@ def ready_callbacks() -> str:
     """The callbacks that come with the library, if this version has them in one place."""
     if importlib.util.find_spec("langevinrl.callbacks") is None:
         return ""
-    rows = (".. automodule:: langevinrl.callbacks", "   :members:", "   :special-members: __init__")
-    return "```{eval-rst}\n" + "\n".join(rows) + "\n```\n"
+    return (
+        "```{eval-rst}\n.. automodule:: langevinrl.callbacks\n   :members:\n"
+        "   :exclude-members: Callback\n   :special-members: __init__\n```\n"
+    )
 
 
 def said_by(call: Callable[[], None]) -> str:
