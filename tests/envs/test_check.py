@@ -75,7 +75,7 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"change": lambda obs: obs[:2]}, r"reset\(\) gives an observation of shape \(2,\)"),
     ({"space": spaces.Box(-9, 9, (4,), np.int64)}, "is of integers"),
     ({"change": lambda obs: {"a": obs}, "space": spaces.Dict(b=toys.PointMass().observation_space)},
-     r"with \['a'\]; its space has \['b'\]"),
+     r"of the parts \['a'\]; its space has \['b'\]"),
     ({"old_reset": True}, "reset\\(\\) returns one thing"),
     ({"old_step": True}, "step\\(\\) returns 4 values"),
 ]  # fmt: skip

@@ -39,9 +39,9 @@ def test_a_task_trains_and_resumes(
     folder = tmp_path / "run"
     config = RunConfig(env, hyperparameters=SMALL, out=str(folder), **SHORT)
     train(config, quiet=True)
-    assert RunFolder(folder).last_evaluation() == 150
+    assert RunFolder(folder).last_evaluation() == 200
     resume(folder, 320, quiet=True)
-    assert RunFolder(folder).last_evaluation() == 300
+    assert RunFolder(folder).last_evaluation() == 320
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -16,6 +16,7 @@ from gymnasium import spaces
 
 from langevinrl.envs.factory import EnvLike, as_factory, name_of
 from langevinrl.envs.flat import FlatWrapper
+from langevinrl.envs.spaces import Composed, children
 from langevinrl.envs.vector import build
 from langevinrl.errors import UserError
 
@@ -74,10 +75,11 @@ def check_env(env: EnvLike) -> list[Finding]:
 
 
 def _one_of_each(findings: Iterator[Finding]) -> list[Finding]:
-    """Without repeats: the numbers differ from step to step, the fault does not."""
+    """Without repeats: place and numbers differ from step to step, the fault does not."""
     first: dict[str, Finding] = {}
     for finding in findings:
-        first.setdefault(finding.sentence.split(":")[0], finding)
+        fault = finding.sentence.split(":")[0].replace("reset()", "step()")
+        first.setdefault(fault, finding)
     return list(first.values())
 
 
@@ -137,19 +139,22 @@ def _action_box(env: gym.Env[Any, Any]) -> Iterator[Finding]:
 def _observation(space: spaces.Space[Any], obs: Any, where: str) -> Iterator[Finding]:
     """What is wrong with one observation, part by part."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        is_dict = isinstance(space, spaces.Dict)
-        keys = list(space.spaces) if is_dict else list(range(len(space.spaces)))
-        fits = isinstance(obs, dict) and set(obs) == set(keys) if is_dict else (
-            isinstance(obs, tuple | list) and len(obs) == len(keys)
-        )  # fmt: skip
-        if not fits:
-            has = list(obs) if isinstance(obs, dict) else type(obs).__name__
-            yield Finding(True, f"{where} gives an observation with {has}; its space has {keys}.")
+        keys, has = [key for key, _ in children(space)], _keys(space, obs)
+        if has is None or set(has) != set(keys):
+            found = f"the parts {has}" if has is not None else type(obs).__name__
+            yield Finding(True, f"{where} gives an observation of {found}; its space has {keys}.")
             return
-        for key in keys:
-            yield from _observation(space[key], obs[key], f"{where}, part {key!r},")
+        for key, part in children(space):
+            yield from _observation(part, obs[key], f"{where}, part {key!r},")
         return
     yield from _array(space, np.asarray(obs), where)
+
+
+def _keys(space: Composed, obs: Any) -> list[Any] | None:
+    """By what the parts of an observation are found; None if it is of another kind altogether."""
+    if isinstance(space, spaces.Dict):
+        return list(obs) if isinstance(obs, Mapping) else None
+    return list(range(len(obs))) if isinstance(obs, tuple | list) else None
 
 
 def _array(space: spaces.Space[Any], value: np.ndarray, where: str) -> Iterator[Finding]:

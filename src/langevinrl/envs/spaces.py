@@ -16,6 +16,7 @@ from langevinrl.errors import UserError
 from langevinrl.types import Spec
 
 Json: TypeAlias = dict[str, Any]
+Composed: TypeAlias = "spaces.Dict | spaces.Tuple[Any]"
 LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 
@@ -125,7 +126,7 @@ def require_box(space: spaces.Space[Any], name: str) -> spaces.Box:
 def require_observable(space: spaces.Space[Any], name: str) -> None:
     """Refuses observations that have no flat form of a fixed size."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        for _, part in _children(space):
+        for _, part in children(space):
             require_observable(part, name)
     elif not isinstance(space, LEAVES):
         raise UserError(
@@ -135,7 +136,7 @@ def require_observable(space: spaces.Space[Any], name: str) -> None:
         )
 
 
-def _children(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space[Any]]]:
+def children(space: Composed) -> list[tuple[Any, spaces.Space[Any]]]:
     """Keys and spaces in the order in which they are laid side by side."""
     if isinstance(space, spaces.Dict):
         return list(space.spaces.items())
@@ -144,7 +145,7 @@ def _children(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space
 
 def _flat_size(space: spaces.Space[Any]) -> int:
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        return sum(_flat_size(part) for _, part in _children(space))
+        return sum(_flat_size(part) for _, part in children(space))
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         return int(_choices(space).sum())
     return int(np.prod(_shape(space)))
@@ -160,11 +161,11 @@ def _choices(space: spaces.Discrete | spaces.MultiDiscrete) -> np.ndarray:
     return np.ravel(space.n if isinstance(space, spaces.Discrete) else space.nvec)
 
 
-def _part(space: spaces.Dict | spaces.Tuple, obs: Any, key: Any, where: str) -> Any:
+def _part(space: Composed, obs: Any, key: Any, where: str) -> Any:
     """One part of a composed observation."""
     wanted = Mapping if isinstance(space, spaces.Dict) else Sequence
     if not isinstance(obs, wanted) or isinstance(obs, str):
-        keys = [key for key, _ in _children(space)]
+        keys = [key for key, _ in children(space)]
         raise UserError(f"{where} is {type(obs).__name__}; expected one with the parts {keys}")
     try:
         return obs[key]
@@ -175,7 +176,7 @@ def _part(space: spaces.Dict | spaces.Tuple, obs: Any, key: Any, where: str) -> 
 def _is_single(space: spaces.Space[Any], obs: Any, where: str) -> bool:
     """Whether this is one observation; False for a batch, told by its first part."""
     while isinstance(space, spaces.Dict | spaces.Tuple):
-        key, inner = _children(space)[0]
+        key, inner = children(space)[0]
         obs, space, where = _part(space, obs, key, where), inner, f"{where}[{key!r}]"
     found, shape = np.shape(obs), _shape(space)
     if found != shape and found[1:] != shape:
@@ -193,7 +194,7 @@ def _flat_parts(space: spaces.Space[Any], obs: Any, single: bool, where: str) ->
     if isinstance(space, spaces.Dict | spaces.Tuple):
         nested = [
             _flat_parts(part, _part(space, obs, key, where), single, f"{where}[{key!r}]")
-            for key, part in _children(space)
+            for key, part in children(space)
         ]
         return [rows for parts in nested for rows in parts]
     value = np.asarray(obs)
@@ -224,7 +225,7 @@ def space_to_json(space: spaces.Space[Any]) -> Json:
     """A space as plain JSON."""
     table: Json = {"kind": type(space).__name__}
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        return table | {"parts": [[key, space_to_json(part)] for key, part in _children(space)]}
+        return table | {"parts": [[key, space_to_json(part)] for key, part in children(space)]}
     if isinstance(space, spaces.Box):
         bounds = {"low": _bounds_to_json(space.low), "high": _bounds_to_json(space.high)}
         return table | {"shape": list(space.shape), "dtype": str(space.dtype)} | bounds
