@@ -9,7 +9,7 @@ TASKS := $(shell $(PYTHON) -c 'import sys; print("paper" if sys.version_info < (
 # Tests hand NumPy arrays to functions that declare JAX's; all else is checked as strictly there.
 LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc operator return-value attr-defined) --no-warn-unused-ignores
 
-.PHONY: train test test-slow lint bench clean
+.PHONY: train test test-slow lint docs bench clean
 
 # Of the nine tasks this one's curve rises most clearly in ten minutes on two cores: 77 to 5041.
 train: $(VENV)/.run
@@ -29,11 +29,16 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy tests $(LOOSER)
 
+# The documentation as a site; a warning is an error, and nothing is fetched while it is built.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@echo docs/_build/html/index.html
+
 bench: $(VENV)/.run
 	$(BIN)/langevinrl bench
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache $(RUN)
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/_generated $(RUN)
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf src/*.egg-info
 
@@ -48,6 +53,10 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
 
 # What tests of sweeps on clusters, of tuning and of ONNX need; without it they are skipped.

@@ -1,0 +1,53 @@
+"""The documentation site: `make docs` builds it into docs/_build/html, warnings as errors.
+
+Nothing is fetched while it is built or read: the theme brings system fonts, and formulas are MathML
+(_ext/mathml.py), which browsers draw themselves, so there is no script to host or to wait for.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+
+import generated  # noqa: E402  # found on the path above
+
+from langevinrl import __version__  # noqa: E402
+
+project = "langevinrl"
+author = "The langevinrl authors"
+project_copyright = author
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings", "pending"]
+exclude_patterns = ["_build", "_generated", "_ext"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+default_role = "code"  # a word in single backticks in a docstring is code
+smartquotes_action = "qe"  # curly quotes, but two hyphens are a flag
+
+add_module_names = False
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = "langevinrl"
+html_logo = "_static/mark.svg"
+html_favicon = "_static/mark.svg"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["_generated/extra"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0072B2", "color-brand-content": "#00639c"},
+    "dark_css_variables": {"color-brand-primary": "#6cb8e6", "color-brand-content": "#7cc3ee"},
+}
+
+generated.write_all()  # before anything is read: pages include what it writes
