@@ -15,6 +15,7 @@ from langevinrl.envs.vector import EnvFactory, VectorEnv, name_of
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
 from langevinrl.runs import checkpoint, compiled
+from langevinrl.runs.cache import use_cache
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Episode, Evaluator, observation_seed, policy
@@ -122,6 +123,8 @@ class Model:
 
     def _read(self, folder: RunFolder) -> None:
         self.config = read_config(folder)
+        if self.config.compilation_cache:
+            use_cache()
         envs = VectorEnv(self._env, [0], 1, self.config.action_bound)
         self.centre, self.stretch = envs.centre, envs.stretch
         self.agent = agent = self.config.make_agent(envs.spec)

@@ -14,9 +14,11 @@ import pytest
 
 from langevinrl import __version__, cli
 from langevinrl.cli import train as train_verb
+from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
 from langevinrl.runs import train
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
 
@@ -210,7 +212,7 @@ def test_every_field_of_an_agent_is_explained(agent: str, capsys: Capture) -> No
 
 
 @pytest.mark.parametrize(
-    "verb", ["resume", "evaluate", "plot", "report", "agents", "params", "bandit"]
+    "verb", ["resume", "evaluate", "video", "plot", "report", "agents", "params", "bandit"]
 )
 def test_every_verb_has_a_help(verb: str, capsys: Capture) -> None:
     assert f"usage: langevinrl {verb}" in help_of(capsys, verb)
@@ -254,3 +256,13 @@ def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
         cli.main(["train"])
     assert caught.value.code == 130
     assert "langevinrl resume runs/mine" in capsys.readouterr().out
+
+
+def test_advice_can_be_pasted(tmp_path: Path) -> None:
+    """A path with a blank stays one word."""
+    place = tmp_path / "my runs [/x]"
+    assert f"langevinrl resume '{place}'" in str(train.Stopped(7, place))
+    place.mkdir()
+    (place / "config.json").touch()
+    with pytest.raises(UserError, match=re.escape(f"langevinrl resume '{place}'")):
+        RunFolder(place).require_free()

@@ -13,6 +13,7 @@ VERBS: dict[str, str] = {
     "train": "Train an agent: langevinrl train AGENT --env ID [any field].",
     "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
+    "video": "Record episodes as an MP4: langevinrl video DIR [--episodes 1] [--out FILE.mp4].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--x AXIS] [--out FILE].",
     "report": "One page, tables and figures of many runs: langevinrl report DIR... [--out FILE].",
     "sweep": "Train a grid of runs: langevinrl sweep FILE [--backend local|ray|slurm].",

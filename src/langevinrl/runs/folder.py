@@ -2,12 +2,13 @@
 
 config.json      every field of the run
 versions.json    what it was made with
-metrics.jsonl    losses and values, a line per seed
+metrics.jsonl    losses and values, training's episodes, how the agent samples: a line per seed
 evaluations.csv  a row per evaluation episode
-resumes.jsonl    a line per time it was continued
-checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
 resumes.jsonl    a line for each time it was taken up again: from where, with which versions
+trackers.json    what trackers call the run, if it has any (docs/logging.md)
+checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
 curve.png        return over iterations
+video.mp4        what `langevinrl video` recorded; videos/ has those of RecordVideo
 
 The folder of a sweep has sweep.json, its run folders in jobs/, and the standing of each in state/.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -27,6 +29,7 @@ CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
 )  # fmt: skip
 CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
+VIDEO, VIDEOS, TRACKERS = "video.mp4", "videos", "trackers.json"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # Of one job's state: how far it is, what went wrong at each try, that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
@@ -75,7 +78,8 @@ class RunFolder:
         """Refuses to begin a run where one lies, or where files of its names are someone else's."""
         if self.config.exists():
             raise UserError(
-                f"{self} already holds a run: continue it with `langevinrl resume {self}`, "
+                f"{self} already holds a run: continue it with "
+                f"`langevinrl resume {shlex.quote(str(self))}`, "
                 "or choose another --out"
             )
         taken = [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from langevinrl.envs.vector import EnvFactory
 from langevinrl.errors import UserError
 from langevinrl.runs import checkpoint
+from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import (
     Callback,
     Evaluate,
@@ -21,6 +23,8 @@ from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.runs.loop import Run
+from langevinrl.runs.track import Track
+from langevinrl.runs.trackers import require_trackers
 from langevinrl.runs.versions import versions
 
 
@@ -29,7 +33,8 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, iteration: int, folder: Path) -> None:
         super().__init__(
-            f"Stopped at iteration {iteration}.  Go on with: langevinrl resume {folder}"
+            f"Stopped at iteration {iteration}.  "
+            f"Go on with: langevinrl resume {shlex.quote(str(folder))}"
         )
         self.folder = folder
 
@@ -65,6 +70,7 @@ def train(
     assert config.out is not None
     folder = RunFolder(config.out)
     folder.require_free()
+    require_trackers(config.track)
     return _finish(config, folder, None, env, callbacks, quiet)
 
 
@@ -113,7 +119,7 @@ def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
         raise UserError(
             f"{folder} was evaluated at iteration {logged}, but its checkpoints are gone, so it "
             "cannot go on. To make the run again beside it: "
-            f"langevinrl train {folder.config} --out OTHER"
+            f"langevinrl train {shlex.quote(str(folder.config))} --out OTHER"
         )
 
 
@@ -126,11 +132,14 @@ def _finish(
     quiet: bool,
 ) -> Path:
     """Loop to the end, or to a stop, and leave a checkpoint either way."""
+    if config.compilation_cache:
+        use_cache()
     record = Record(folder, saved.metadata["logs"] if saved else None)
     signals = StopOnSignal()
     hung = [
         _WriteConfig(folder),
         record,
+        Track(folder, record, config.track),
         Progress(folder, quiet),
         Evaluate(),
         *callbacks,

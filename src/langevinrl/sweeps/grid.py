@@ -14,7 +14,7 @@ from typing import Any
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
-from langevinrl.runs.config import RunConfig
+from langevinrl.runs.config import BESIDE_LEARNING, RunConfig
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
@@ -63,6 +63,8 @@ def make_config(settings: Mapping[str, Any]) -> RunConfig:
     if "env" not in settings:
         raise UserError("a run needs an env: give it in the base, or as an axis")
     run = {name: value for name, value in settings.items() if name in RUN_FIELDS}
+    if isinstance(run.get("track"), list):
+        run["track"] = tuple(run["track"])
     rest = {name: value for name, value in settings.items() if name not in RUN_FIELDS}
     agent = run.get("agent", RunConfig.agent)
     if agent not in METHODS:
@@ -98,7 +100,7 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
     """
     groups: dict[str, list[RunConfig]] = {}
     for config in configs:
-        groups.setdefault(_digest(config, without=("out", "seed")), []).append(config)
+        groups.setdefault(_digest(config, without=(*BESIDE_LEARNING, "seed")), []).append(config)
     found = []
     for group in groups.values():
         seeds = sorted(config.seed for config in group)
@@ -113,7 +115,7 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
 
 def job_id(config: RunConfig) -> str:
     """Ten characters that stand for everything a run is, but not for where it lies."""
-    return _digest(config, without=("out",))[:10]
+    return _digest(config, without=BESIDE_LEARNING)[:10]
 
 
 def _digest(config: RunConfig, without: Sequence[str]) -> str:

@@ -123,7 +123,8 @@ def _table(config: RunConfig) -> dict[str, Any]:
 def _config(table: dict[str, Any]) -> RunConfig:
     lists = table["hyperparameters"]
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in lists.items()}
-    return RunConfig(**{**table, "hyperparameters": values})
+    track = tuple(table.get("track", ()))
+    return RunConfig(**{**table, "hyperparameters": values, "track": track})
 
 
 def write(path: Path, text: str) -> None:
