@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes.util
-import importlib.util
 import inspect
+import itertools
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -114,25 +118,38 @@ def first_of(states: PyTree) -> PyTree:
 
 def film(agent: Agent, state: PyTree, envs: VectorEnv, starts: Sequence[int], out: Path) -> Path:
     """Play an episode from each start and write them, one after the other, to `out`."""
-    import imageio_ffmpeg
-
-    draft, writer = out.with_name(f".{out.stem}.partial{out.suffix}"), None
-    fps = envs.vector.metadata.get("render_fps") or 30
-    try:
-        for frame in played_frames(agent, state, envs, starts):
-            if writer is None:
-                size = frame.shape[1::-1]
-                # Every player reads yuv420p, which wants even sides: others are stretched by one.
-                writer = imageio_ffmpeg.write_frames(
-                    str(draft), size, fps=fps, quality=7, macro_block_size=2,
-                    ffmpeg_log_level="error",
-                )  # fmt: skip
-                writer.send(None)
-            writer.send(np.ascontiguousarray(frame))
-    finally:
-        if writer is not None:
-            writer.close()
+    draft = out.with_name(f".{out.stem}.partial{out.suffix}")
+    frames = played_frames(agent, state, envs, starts)
+    encode(frames, float(envs.vector.metadata.get("render_fps") or 30), draft)
     return draft.replace(out)
+
+
+def encode(frames: Iterator[np.ndarray], fps: float, out: Path) -> None:
+    """Frames of one size into an MP4, H.264, as every player reads it."""
+    first = next(frames)
+    height, width = first.shape[:2]
+    # yuv420p wants even sides: of an odd one the last row of pixels goes.
+    words = [
+        require_encoder(), "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
+        "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "-", "-an", "-c:v", "libx264",
+        "-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p",
+        "-movflags", "+faststart", str(out),
+    ]  # fmt: skip
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=said)
+        assert process.stdin is not None
+        try:
+            for frame in itertools.chain([first], frames):
+                process.stdin.write(np.ascontiguousarray(frame).data)
+        except BrokenPipeError:  # it has ended, and says why below
+            pass
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+            failed = process.wait()
+        said.seek(0)
+        if failed:
+            raise UserError(f"cannot write {out}: {said.read().decode(errors='replace').strip()}")
 
 
 def played_frames(
@@ -231,9 +248,17 @@ def _advice(error: Exception) -> str:
     return NO_RENDERER
 
 
-def require_encoder() -> None:
-    if importlib.util.find_spec("imageio_ffmpeg") is None:
-        raise UserError("videos need imageio-ffmpeg: pip install 'langevinrl[video]'")
+def require_encoder() -> str:
+    """The ffmpeg to encode with: the system's, else the one that the extra brings."""
+    found = shutil.which("ffmpeg")
+    if found:
+        return found
+    try:
+        import imageio_ffmpeg
+
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except (ImportError, RuntimeError) as error:
+        raise UserError("videos need ffmpeg: pip install 'langevinrl[video]'") from error
 
 
 def checked_target(path: Path) -> Path:
