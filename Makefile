@@ -63,3 +63,9 @@ $(VENV)/.docs: $(VENV)/.run
 $(VENV)/.clusters: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune,stablehlo,onnx]'
 	@touch $@
+
+# What tests of trackers and videos need; without it they are skipped.  trackio 0.43 wants an older
+# Pillow than the rest, so it is not among them.
+$(VENV)/.trackers: $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tensorboard,wandb,mlflow,video]'
+	@touch $@

@@ -29,6 +29,8 @@ PROGRAMS = os.environ.get("LANGEVINRL_TEST_PROGRAMS") or tempfile.mkdtemp(prefix
 if "LANGEVINRL_TEST_PROGRAMS" not in os.environ:
     os.environ["LANGEVINRL_TEST_PROGRAMS"] = PROGRAMS
     atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+# Nor do runs in processes of their own keep programs in the user's home.
+os.environ["LANGEVINRL_CACHE"] = PROGRAMS
 SETTINGS = {
     # (B,) on (B, 1) would broadcast to (B, B) without a word; here it is an error.
     "jax_numpy_rank_promotion": "raise",

@@ -23,8 +23,11 @@ from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
 from langevinrl.runs.folder import checkpoint_name
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.saved import write_model
+from langevinrl.runs.video import RecordVideo
 
-__all__ = ["Callback", "Checkpoint", "Evaluate", "OnStep", "StopOnReturn", "StopOnTime"]
+__all__ = [
+    "Callback", "Checkpoint", "Evaluate", "OnStep", "RecordVideo", "StopOnReturn", "StopOnTime",
+]  # fmt: skip
 
 StepFunction: TypeAlias = Callable[[Run, StepInfo], bool | None]
 CallbackLike: TypeAlias = Callback | StepFunction | Iterable[Callback | StepFunction] | None

@@ -13,6 +13,7 @@ import numpy as np
 from langevinrl.callbacks import CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
 from langevinrl.errors import UserError, unknown
+from langevinrl.runs.cache import use_cache
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.environment import EnvSource, identify
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
@@ -243,4 +244,6 @@ class Model:
         assert self.folder is not None
         self.saved = saved = read_model(self.folder, env)
         self.config, self.agent, self.state, self.spaces, self.metadata = saved
+        if self.config.compilation_cache:
+            use_cache()
         self._policy = Policy(saved.agent, saved.state, saved.spaces, saved.config.seed)

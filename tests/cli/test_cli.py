@@ -14,9 +14,11 @@ import pytest
 
 from langevinrl import __version__, cli
 from langevinrl.cli import train as train_verb
+from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
 from langevinrl.runs import train
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
 
@@ -219,7 +221,7 @@ def test_every_field_of_an_agent_is_explained(agent: str, capsys: Capture) -> No
 
 
 @pytest.mark.parametrize(
-    "verb", ["resume", "evaluate", "plot", "report", "agents", "params", "bandit"]
+    "verb", ["resume", "evaluate", "video", "plot", "report", "agents", "params", "bandit"]
 )
 def test_every_verb_has_a_help(verb: str, capsys: Capture) -> None:
     assert f"usage: langevinrl {verb}" in help_of(capsys, verb)
@@ -284,3 +286,13 @@ def test_a_second_run_gets_a_folder_of_its_own(
         assert capsys.readouterr().out.splitlines()[-1] == place
     cli.main([*words, "--overwrite"])
     assert capsys.readouterr().out.splitlines()[-1] == "runs/lql-toys-ending-0"
+
+
+def test_advice_can_be_pasted(tmp_path: Path) -> None:
+    """A path with a blank stays one word."""
+    place = tmp_path / "my runs [/x]"
+    assert f"langevinrl resume '{place}'" in str(train.Stopped(7, place))
+    place.mkdir()
+    (place / "config.json").touch()
+    with pytest.raises(UserError, match=re.escape(f"langevinrl resume '{place}'")):
+        RunFolder(place).require_free()

@@ -65,7 +65,7 @@ def record(folder: Path) -> dict[str, Any]:
 
     (checkpoint,) = (folder / "checkpoints").iterdir()
     arrays = {p.stem: load_file(p) for p in sorted(checkpoint.glob("*.safetensors"))}
-    metrics = (folder / "metrics.jsonl").read_text()
+    metrics = learning_metrics(folder)
     with (folder / "evaluations.csv").open(newline="") as file:
         rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
     hashes = {group: _hash_arrays(named) for group, named in arrays.items()}
@@ -77,6 +77,15 @@ def record(folder: Path) -> dict[str, Any]:
         place = f"metrics {line.pop('seed')} {line.pop('iterations')}"
         values |= {f"{place} {name}": [value] for name, value in line.items()}
     return {"hashes": hashes, "values": values}
+
+
+def learning_metrics(folder: Path) -> str:
+    """metrics.jsonl without what is only watched, not learned: episodes, and how actions look."""
+    rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    kept = [
+        {k: v for k, v in r.items() if not k.startswith(("rollout/", "sampler/"))} for r in rows
+    ]
+    return "".join(json.dumps(row) + "\n" for row in kept)
 
 
 def record_bandit(folder: Path) -> dict[str, list[float]]:

@@ -68,6 +68,15 @@ class Common:
     reward_scale: float = 0.2  # κ: factor on the reward inside the update
     hidden: tuple[int, ...] = (256, 256, 256)  # widths of the hidden layers
 
+    def trace_scores(self, state: PyTree, obs: Array, path: Array) -> Array | None:
+        """For the logs: the critics' slope at each point a trace left, (steps, B, A).
+
+        As the critics have it, before inverse temperature and normalising.  None: most methods do
+        not walk along it.
+        """
+        del state, obs, path
+        return None
+
     def policy_weight(self, state: PyTree) -> Array | float | None:
         """None: most methods have no such law."""
         del state

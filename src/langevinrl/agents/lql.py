@@ -16,7 +16,7 @@ from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import TwinCritics
 from langevinrl.learner import Learner, soft_update
 from langevinrl.networks import Activation, Critic, StateActionNet
-from langevinrl.samplers.langevin import Chain, StartLaw, constant_plan, draw
+from langevinrl.samplers.langevin import Chain, StartLaw, constant_plan, draw, slopes
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
@@ -80,6 +80,10 @@ class LQL(Common):
         value = partial(self._value, state.critic.params, obs)
         shape = (len(obs), self.spec.act_dim)
         return draw(value, shape, self.chain, key, start=start, trace=True)
+
+    def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
+        value = partial(self._value, state.critic.params, obs)
+        return slopes(value, path, self.chain.plan)
 
     def policy_weight(self, state: State) -> float:
         return self.inverse_temperature

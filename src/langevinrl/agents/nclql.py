@@ -19,7 +19,14 @@ from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
 from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.langevin import Chain, StartLaw, annealed_plan, draw, geometric_sigmas
+from langevinrl.samplers.langevin import (
+    Chain,
+    StartLaw,
+    annealed_plan,
+    draw,
+    geometric_sigmas,
+    slopes,
+)
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
@@ -127,6 +134,10 @@ class NCLQL(Common):
         value = partial(self.critic.apply, state.critic.params, obs)
         shape = (len(obs), self.spec.act_dim)
         return draw(value, shape, self.chain, key, start=start, trace=True)
+
+    def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
+        value = partial(self.critic.apply, state.critic.params, obs)
+        return slopes(value, path, self.chain.plan)
 
     def policy_weight(self, state: State) -> float:
         return self.inverse_temperature

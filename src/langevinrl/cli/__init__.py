@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
     "export": "One file without the training stack: langevinrl export DIR [--format numpy].",
+    "video": "Record episodes as an MP4: langevinrl video DIR [--episodes 1] [--out FILE.mp4].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--x AXIS] [--out FILE].",
     "report": "One page, tables and figures of many runs: langevinrl report DIR... [--out FILE].",
     "sweep": "Train a grid of runs: langevinrl sweep FILE [--backend local|ray|slurm].",

@@ -61,4 +61,4 @@ def other(study: str, out: Path) -> None:
     from langevinrl.studies.times import time_table
 
     rows = parameter_table() if study == "parameters" else time_table()
-    write_table(rows, out / f"{study}.csv", Console(highlight=False))
+    write_table(rows, out / f"{study}.csv", Console(highlight=False, markup=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -66,7 +67,7 @@ def main(words: list[str]) -> None:
         grid = read_grid(asked.what)
         per_process = asked.backends.seeds_per_process
         folder = sweep(grid, out, seeds_per_process=per_process, **options)  # type: ignore[arg-type]
-    print(f"{folder.path}\nSee it with: langevinrl report {folder.path}")
+    print(f"{folder.path}\nSee it with: langevinrl report {shlex.quote(str(folder.path))}")
     exit_if_failed(folder)
 
 

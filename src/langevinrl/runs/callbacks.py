@@ -3,11 +3,12 @@
 A run calls its callbacks in the order of its list, which `runs.train` makes:
 
 1. Record        metrics.jsonl and evaluations.csv
-2. Progress      the line on the console
-3. PlayEpisodes  evaluates, and tells every callback of the result (`on_evaluation`)
-4. yours         in the order given; `langevinrl.callbacks` has some
-5. StopOnSignal
-6. Save          last: it stores what the others wrote, at once if one of them asked to stop
+2. Track         TensorBoard and the like, if asked for (`track`)
+3. Progress      the line on the console
+4. PlayEpisodes  evaluates, and tells every callback of the result (`on_evaluation`)
+5. yours         in the order given; `langevinrl.callbacks` has some
+6. StopOnSignal
+7. Save          last: it stores what the others wrote, at once if one of them asked to stop
 
 `on_end` goes through the list backwards, also after an error.
 """
@@ -21,6 +22,7 @@ import numpy as np
 
 from langevinrl.errors import UserError, field
 from langevinrl.runs import checkpoint
+from langevinrl.runs.diagnose import Diagnosis
 from langevinrl.runs.evaluate import Evaluation, Evaluator
 from langevinrl.runs.folder import RunFolder, RunLog
 from langevinrl.runs.loop import Run, StepInfo
@@ -60,13 +62,24 @@ class Record(Callback):
     def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
         """`positions` are the lengths that a checkpoint knew the logs at."""
         self.folder, self.positions = folder, positions
+        self.rows: list[dict[str, Any]] = []  # the last written, until someone takes them
 
     def on_start(self, run: Run) -> None:
         self.log = RunLog(self.folder, self.positions)
+        self.diagnosis = Diagnosis(run.agent)
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, run.config.log_every):
-            self.log.write_metrics(metric_rows(run, info))
+            self.rows = self._rows(run, info)
+            self.log.write_metrics(self.rows)
+
+    def _rows(self, run: Run, info: StepInfo) -> list[dict[str, Any]]:
+        """A row per seed: metrics of the update, training's episodes, how the agent samples."""
+        rows = metric_rows(run, info)
+        if self.diagnosis.agent is not run.agent:  # its hyperparameters were changed on the way
+            self.diagnosis = Diagnosis(run.agent)
+        sampler = self.diagnosis(run.seed_keys, run.vector_steps, info.state, run.replay)
+        return [row | run.episodes.means(s) | sampler[s] for s, row in enumerate(rows)]
 
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
         place = {
@@ -105,7 +118,7 @@ class Progress(Callback):
     def on_step(self, run: Run, info: StepInfo) -> None:
         if info.warming_up:
             self.line.warmup(run.vector_steps, run.config.warmup_steps)
-        elif is_due(run, info, run.config.log_every):
+        else:
             self.line.advance(info.iteration)
 
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:

@@ -14,7 +14,7 @@ from langevinrl.agents import Agent
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 # What a seed's randomness is spent on; each has a stream of its own.
-STREAMS = {"init": 0, "act": 1, "update": 2, "warmup": 3}
+STREAMS = {"init": 0, "act": 1, "update": 2, "warmup": 3, "diagnose": 4}
 
 
 class Compiled(NamedTuple):
@@ -43,13 +43,13 @@ def seed_keys(seeds: Sequence[int]) -> Key:
 
 def init(agent: Agent, seeds: Key) -> PyTree:
     """Fresh states, (S, ...)."""
-    return over_seeds(agent.init, len(seeds))(_fold(seeds, "init", 0))
+    return over_seeds(agent.init, len(seeds))(fold(seeds, "init", 0))
 
 
 def act(agent: Agent, seeds: Key, step: Array | int, state: PyTree, obs: Array) -> Array:
     """Exploring actions (S, E, A) for observations (S, E, O)."""
     explore = partial(agent.act, explore=True)
-    return over_seeds(explore, len(seeds))(state, obs, _fold(seeds, "act", step))
+    return over_seeds(explore, len(seeds))(state, obs, fold(seeds, "act", step))
 
 
 def random_action(agent: Agent, num_envs: int, seeds: Key, step: Array | int) -> Array:
@@ -59,7 +59,7 @@ def random_action(agent: Agent, num_envs: int, seeds: Key, step: Array | int) ->
     def uniform(key: Key) -> Array:
         return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
 
-    return over_seeds(uniform, len(seeds))(_fold(seeds, "warmup", step))
+    return over_seeds(uniform, len(seeds))(fold(seeds, "warmup", step))
 
 
 def update(
@@ -70,7 +70,7 @@ def update(
     Reuses the memory of `state`.  Metrics are those of the last update.
     """
     several = agent.update if num_updates == 1 else partial(_update_in_order, agent, num_updates)
-    return Update(*over_seeds(several, len(seeds))(state, batch, _fold(seeds, "update", step)))
+    return Update(*over_seeds(several, len(seeds))(state, batch, fold(seeds, "update", step)))
 
 
 def _update_in_order(
@@ -121,7 +121,7 @@ def over_seeds(function: Callable[..., Any], num_seeds: int) -> Callable[..., An
     return one
 
 
-def _fold(seeds: Key, stream: str, step: Array | int) -> Key:
+def fold(seeds: Key, stream: str, step: Array | int) -> Key:
     """A key for each seed, this stream and this step."""
 
     def fold(seed: Key) -> Key:

@@ -37,6 +37,9 @@ PAPER_ITERATIONS = {
 }
 EVALUATIONS = 40  # per run, as in the released code
 
+# Fields that decide nothing of what is learned: two runs that differ in these alone are one.
+BESIDE_LEARNING = ("out", "track", "compilation_cache")
+
 # What a field may hold if not the usual: whole numbers from 1, others from 0.
 RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),  # the bits a key is made from
@@ -80,6 +83,10 @@ class RunConfig:
     eval_episodes: int = 20  # episodes per evaluation, played side by side
     checkpoint_every: int = 5_000  # iterations between checkpoints
     log_every: int = 100  # iterations between lines of metrics.jsonl
+    # log to these too: tensorboard, wandb, trackio, mlflow
+    track: tuple[str, ...] = ()
+    # keep compiled programs in the user's cache folder, so that the next start is quick
+    compilation_cache: bool = True
 
     @property
     def seed_list(self) -> list[int]:

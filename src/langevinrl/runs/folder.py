@@ -3,12 +3,13 @@
 config.json      every field of the run
 versions.json    what it was made with
 spaces.json      what the task observes and how it acts, so that loading needs no environment
-metrics.jsonl    losses and values, a line per seed
+metrics.jsonl    losses and values, training's episodes, how the agent samples: a line per seed
 evaluations.csv  a row per evaluation episode
-resumes.jsonl    a line per time it was continued
-checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
 resumes.jsonl    a line for each time it was taken up again: from where, with which versions
+trackers.json    what trackers call the run, if it has any (docs/logging.md)
+checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
 curve.png        return over iterations
+video.mp4        what `langevinrl video` recorded; videos/ has those of RecordVideo
 
 The folder of a sweep has sweep.json, its run folders in jobs/, and the standing of each in state/.
 """
@@ -32,6 +33,7 @@ CONFIG, VERSIONS, METRICS, EVALUATIONS = (
 )  # fmt: skip
 CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
 SPACES = "spaces.json"
+VIDEO, VIDEOS, TRACKERS = "video.mp4", "videos", "trackers.json"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # Of one job's state: how far it is, what went wrong at each try, that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"

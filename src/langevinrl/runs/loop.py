@@ -17,6 +17,7 @@ from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
 from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.episodes import EpisodeStats
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.folder import ENVS, REPLAY, STATE
 from langevinrl.runs.replay import Replay
@@ -71,6 +72,7 @@ class Run:
         except BaseException:
             self.envs.close()
             raise
+        self.episodes = EpisodeStats(self.envs.shape)
         self.seed_keys = compiled.seed_keys(seeds)
         self._compile()
         self.vector_steps = 0  # taken so far, warm-up included
@@ -121,7 +123,9 @@ class Run:
             action = self.compiled.random_action(self.seed_keys, step)
         else:
             action = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
-        self.replay.add(self.envs.step(np.asarray(action)))
+        transition = self.envs.step(np.asarray(action))
+        self.replay.add(transition)
+        self.episodes.add(transition.reward, self.envs.ended)
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})
@@ -154,6 +158,7 @@ class Run:
             "wall_seconds": self.wall_seconds,
             "replay": self.replay.metadata(),
             "envs": self.envs.metadata(),
+            "episodes": self.episodes.metadata(),
             "logs": log_positions,
         }
         arrays = {
@@ -175,6 +180,7 @@ class Run:
         self.state = checkpoint.fill_leaves(self.state, arrays[STATE])
         self.replay.restore(arrays[REPLAY], metadata["replay"])
         self.exact = self.envs.restore(arrays[ENVS], metadata["envs"], restart=self.vector_steps)
+        self.episodes.restore(metadata.get("episodes"), self.exact)
 
     def _heed(self, wants_stop: bool | None) -> None:
         self.stopping = self.stopping or bool(wants_stop)

@@ -10,6 +10,7 @@ from pathlib import Path
 from langevinrl.envs.vector import EnvFactory
 from langevinrl.errors import UserError, field
 from langevinrl.runs import checkpoint
+from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import (
     Callback,
     PlayEpisodes,
@@ -23,6 +24,8 @@ from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.runs.loop import Run
 from langevinrl.runs.places import Hold, require_available, take
 from langevinrl.runs.saved import write_spaces
+from langevinrl.runs.track import Track
+from langevinrl.runs.trackers import require_trackers
 from langevinrl.runs.versions import versions
 
 
@@ -73,6 +76,9 @@ def train(
     place = str(config.out)
     if not numbered and not overwrite:
         require_available(RunFolder(place))
+    require_trackers(config.track)
+    if config.compilation_cache:
+        use_cache()
     run = Run(config, env=env)
     try:
         folder, hold = take(place, numbered=numbered, overwrite=overwrite)
@@ -115,6 +121,8 @@ def resume(
         raise UserError(f"{folder} is at iteration {done}, past {asked}")
     config = dataclasses.replace(config, out=str(folder))  # which may have been moved
     positions = saved.metadata["logs"] if saved else None
+    if config.compilation_cache:
+        use_cache()
     run = Run(config, env=env, start=saved)
     # Not held where another process hangs in it: a sweep that has given that one up goes on here.
     return _finish(run, folder, Hold(folder), positions, callbacks, quiet)
@@ -136,7 +144,7 @@ def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
         raise UserError(
             f"{folder} was evaluated at iteration {logged}, but its checkpoints are gone, so it "
             "cannot go on. To make the run again beside it: "
-            f"langevinrl train {folder.config} --out OTHER"
+            f"langevinrl train {shlex.quote(str(folder.config))} --out OTHER"
         )
 
 
@@ -153,6 +161,7 @@ def _finish(
     run.callbacks = [
         _WriteConfig(folder),
         record,
+        Track(folder, record, run.config.track),
         Progress(folder, quiet),
         PlayEpisodes(),
         *callbacks,

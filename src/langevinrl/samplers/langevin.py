@@ -139,6 +139,16 @@ def draw(
     return action.at[-1].set(box(action[-1])) if trace else box(action)
 
 
+def slopes(value: Callable[[Array, Array], Array], path: Array, plan: Plan) -> Array:
+    """The gradient of `value(action, level)` where a trace (steps + 1, ...) took each step."""
+
+    def slope(_: None, left: tuple[Array, Array]) -> tuple[None, Array]:
+        action, level = left
+        return None, jax.grad(lambda a: value(a, level).sum())(action)
+
+    return jax.lax.scan(slope, None, (path[:-1], plan.level))[1]
+
+
 def _begin(chain: Chain, shape: tuple[int, ...], key: Key) -> Array:
     if chain.start == "uniform":
         return jax.random.uniform(key, shape, minval=-chain.bound, maxval=chain.bound)

@@ -31,7 +31,7 @@ def reproduce(
 
     options: of `sweep`: backend, workers, and the like
     """
-    study, console = load_study(name), Console(highlight=False)
+    study, console = load_study(name), Console(highlight=False, markup=False)
     configs = arrange(runs(study, extent), options.get("seeds_per_process", "auto"))
     tell(study, extent, configs, console)
     ask(configs, out, yes, options, console)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError, unknown
-from langevinrl.runs.config import RunConfig, agent_class, plain
+from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class, plain
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
@@ -61,7 +61,7 @@ def make_config(settings: Mapping[str, Any]) -> RunConfig:
     """A run from fields of its own and of its agent, side by side as on the command line."""
     if "env" not in settings:
         raise UserError("a run needs an env: give it in the base, or as an axis")
-    run = {name: value for name, value in settings.items() if name in RUN_FIELDS}
+    run = plain({name: value for name, value in settings.items() if name in RUN_FIELDS})
     rest = {name: value for name, value in settings.items() if name not in RUN_FIELDS}
     agent = str(run.get("agent", RunConfig.agent))
     known = [f.name for f in dataclasses.fields(agent_class(agent)) if f.name != "spec"]
@@ -104,7 +104,7 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
     """
     groups: dict[str, list[RunConfig]] = {}
     for config in configs:
-        groups.setdefault(_digest(config, without=("out", "seed")), []).append(config)
+        groups.setdefault(_digest(config, without=(*BESIDE_LEARNING, "seed")), []).append(config)
     found = []
     for group in groups.values():
         seeds = sorted(config.seed for config in group)
@@ -119,7 +119,7 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
 
 def job_id(config: RunConfig) -> str:
     """Ten characters that stand for everything a run is, but not for where it lies."""
-    return _digest(config, without=("out",))[:10]
+    return _digest(config, without=BESIDE_LEARNING)[:10]
 
 
 def _digest(config: RunConfig, without: Sequence[str]) -> str:

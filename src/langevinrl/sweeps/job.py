@@ -62,17 +62,14 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
 
 
 def _work(folder: SweepFolder, job: Job, beat: Heartbeat, keep_replay: bool) -> Outcome:
-    import jax
-
     from langevinrl.runs import checkpoint
+    from langevinrl.runs.cache import use_cache
     from langevinrl.runs.folder import RunFolder
     from langevinrl.runs.train import Stopped, resume, train
     from langevinrl.sweeps.watch import Watch
 
-    # Seeds of one configuration are one program.  Each machine its own: code made for one
-    # processor need not run on another.
-    programs = folder.path / PROGRAMS / os.uname().nodename
-    jax.config.update("jax_compilation_cache_dir", str(programs))  # type: ignore[no-untyped-call]
+    if job.config.compilation_cache:  # seeds of one configuration are one program
+        use_cache(folder.path / PROGRAMS)
     watch = Watch(beat)
     try:
         if is_begun(job):

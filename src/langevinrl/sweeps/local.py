@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import time
@@ -56,7 +57,8 @@ class LocalWorkers:
                 signal.signal(name, handler)
         if self.signals:
             raise KeyboardInterrupt(
-                f"Stopped; every run is saved.  Go on with: langevinrl sweep {self.folder.path}"
+                "Stopped; every run is saved.  "
+                f"Go on with: langevinrl sweep {shlex.quote(str(self.folder.path))}"
             )
 
     def _on_signal(self, number: int, _: Any) -> None:

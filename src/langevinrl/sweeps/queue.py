@@ -124,7 +124,7 @@ def _table(config: RunConfig) -> dict[str, Any]:
 
 
 def _config(table: dict[str, Any]) -> RunConfig:
-    return RunConfig(**{**table, "hyperparameters": plain(table["hyperparameters"])})
+    return RunConfig(**plain({**table, "hyperparameters": plain(table["hyperparameters"])}))
 
 
 def write(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -135,7 +136,7 @@ def tune(
     import_optuna()
     search = read_search(search) if isinstance(search, Path) else search
     place = TuneFolder.write(out, search, objective, seconds)
-    console = Console(quiet=quiet, highlight=False)
+    console = Console(quiet=quiet, highlight=False, markup=False)
     _Workers(place, find_slots(trials, workers), trials, console).run()
     return show_best(place, console)
 
@@ -211,7 +212,8 @@ def show_best(place: TuneFolder, console: Console) -> RunConfig:
     console.print(table)
     best = place.search.config(place.search.decode(finished[0].params))
     dataclasses.replace(best, out=None).write(place.path / BEST)
-    console.print(f"Train with it: langevinrl train {place.path / BEST}")
+    path = shlex.quote(str(place.path / BEST))
+    console.print(f"Train with it: langevinrl train {path}", soft_wrap=True)
     return best
 
 

@@ -18,7 +18,7 @@ const needsALook = (run) => remarks(run).length > 0;
 
 // Every field of a run by name, its agent's own after a dot.
 const fieldsOf = (run) => ({ ...run.config, ...DATA.shared });
-const UNCOMPARED = new Set(["out", "seed", "env"]);
+const UNCOMPARED = new Set(["out", "seed", "env", "track", "compilation_cache"]);
 
 // Fields in which a run is not as most others of its method are.
 function differences(run) {

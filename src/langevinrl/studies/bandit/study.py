@@ -38,7 +38,7 @@ Found = tuple[str, dict[str, list[Row]], float]  # a method, its tables, the sec
 
 def study(config: BanditConfig) -> Path:
     """Everything the study shows, into `config.out`: returns it."""
-    config, console, began = config.resolved(), Console(), time.monotonic()
+    config, console, began = config.resolved(), Console(markup=False), time.monotonic()
     (config.out / "data").mkdir(parents=True, exist_ok=True)
     _write_settings(config)
     _write_exact(config)

@@ -1,0 +1,36 @@
+"""langevinrl video DIR [--episodes 1] [--out FILE.mp4] [--camera NAME]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from langevinrl.cli.forms import parse
+
+
+@dataclass(frozen=True)
+class Video:
+    """Record episodes of a trained agent as an MP4."""
+
+    folder: tyro.conf.Positional[Path]  # the run folder
+    episodes: int = 1  # one after the other, by the first trained seed
+    out: Path | None = None  # where to write it; DIR/video.mp4 unless told
+    camera: str | None = None  # a camera of the MuJoCo model, by name or number
+    seed: int = 0  # decides the starts of the episodes
+
+
+def main(words: list[str]) -> None:
+    asked = parse(Video, words, "video")
+    from langevinrl.runs.video import record_video
+
+    print(
+        record_video(
+            asked.folder,
+            asked.out,
+            episodes=asked.episodes,
+            seed=asked.seed,
+            camera=asked.camera,
+        )
+    )

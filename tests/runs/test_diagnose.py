@@ -1,0 +1,94 @@
+"""How an agent samples, in numbers one can work out by hand; and watching changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_callbacks import config
+
+from langevinrl.runs import diagnose
+from langevinrl.runs.train import resume, train
+from langevinrl.samplers.langevin import constant_plan, slopes
+from langevinrl.types import Array, Spec
+
+
+class Known:
+    """A chain of four steps in two levels through points that are known."""
+
+    spec = Spec(1, 2, act_bound=2.0)
+    num_levels = 2
+
+    def __init__(self, ends: Array, scores: Array | None = None) -> None:
+        self.ends, self.scores = ends, scores
+
+    def trace(self, state: Any, obs: Array, key: Array) -> Array:
+        start = jnp.zeros_like(self.ends)
+        half = start.at[:, 0].set(1.0)
+        return jnp.stack([start, start, half, half, self.ends])
+
+    def trace_scores(self, state: Any, obs: Array, path: Array) -> Array | None:
+        return self.scores
+
+
+def measure(agent: Known) -> dict[str, float]:
+    obs = jnp.zeros((len(agent.ends) // diagnose.NUM_REPEATS, 1))
+    found = diagnose.diagnose(agent, None, obs, jax.random.key(0))  # type: ignore[arg-type]
+    return {name.removeprefix("sampler/"): float(value) for name, value in found.items()}
+
+
+def test_the_numbers_are_those_of_the_points() -> None:
+    end = jnp.tile(jnp.array([[2.0, 0.0]]), (2 * diagnose.NUM_REPEATS, 1))
+    scores = jnp.full((4, len(end), 2), 3.0)
+    assert measure(Known(end, scores)) == pytest.approx(
+        {
+            "clipped": 0.5,  # one coordinate of two
+            "spread": 0.0,
+            "movement": 1.0,  # of two half-widths' length
+            "movement/level_00": 0.5,
+            "movement/level_01": 0.5,
+            "score_norm": 3 * 2**0.5,
+        },
+        rel=1e-5,
+    )
+
+
+def test_the_spread_is_within_an_observation_not_between() -> None:
+    repeats = diagnose.NUM_REPEATS
+    apart = jnp.repeat(jnp.array([[-1.0, -1.0], [1.0, 1.0]]), repeats, axis=0)
+    found = measure(Known(apart))
+    assert found["spread"] == 0.0 and "score_norm" not in found
+    mixed = jnp.tile(jnp.array([[-1.0, -1.0], [1.0, 1.0]]), (repeats, 1))
+    assert measure(Known(mixed))["spread"] == pytest.approx(0.5)
+
+
+def test_slopes_are_taken_where_each_step_began() -> None:
+    path = jnp.arange(6.0).reshape(3, 2, 1)  # two steps of two chains
+    found = slopes(lambda a, level: jnp.square(a).sum(axis=-1), path, constant_plan(2, 0.1))
+    np.testing.assert_allclose(found, 2 * path[:-1])
+
+
+def test_watching_changes_nothing_of_what_is_learned(tmp_path: Path) -> None:
+    """Logged at every iteration or once at the end: the same bytes."""
+    often = train(config(tmp_path / "often", log_every=1), quiet=True)
+    once = train(config(tmp_path / "once", log_every=100), quiet=True)
+    (a,), (b,) = (list((run / "checkpoints").iterdir()) for run in (often, once))
+    for group in ("state", "replay", "envs"):
+        one, other = ((place / f"{group}.safetensors").read_bytes() for place in (a, b))
+        assert one == other, group
+    last = [(run / "metrics.jsonl").read_text().splitlines()[-1] for run in (often, once)]
+    assert last[0] == last[1]
+    assert "sampler/score_norm" in json.loads(last[0])
+
+
+def test_a_resumed_run_logs_the_same(tmp_path: Path) -> None:
+    whole = train(config(tmp_path / "whole", iterations=6, log_every=1), quiet=True)
+    part = train(config(tmp_path / "part", iterations=3, log_every=1), quiet=True)
+    resume(part, 6, quiet=True)
+    one, other = ((run / "metrics.jsonl").read_text() for run in (whole, part))
+    assert one == other and "rollout/ep_rew_mean" in one
