@@ -1,6 +1,8 @@
 """How fast environments are stepped, one after the other, in processes, or by EnvPool.
 
-python -m langevinrl.bench.envs --out stepping.csv
+python -c "from langevinrl.bench.envs import main; main()" --out stepping.csv
+
+Not `python -m`: each process of an environment would then import this file, and JAX with it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import gymnasium as gym
 import numpy as np
 import tyro
 
-from langevinrl.envs.vector import VectorEnv, as_factory
+from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
 from langevinrl.errors import UserError
 
 
@@ -45,23 +47,27 @@ class Row(NamedTuple):
     ratio: float  # to stepping one after the other, in the same run
 
 
-class Sleeping(gym.Env[np.ndarray, np.ndarray]):
-    """A task that waits, as one does that talks to a simulator elsewhere."""
+def sleeping(milliseconds: float) -> EnvFactory:
+    """Makes a task that waits, as one does that talks to a simulator elsewhere.
 
-    def __init__(self, milliseconds: float) -> None:
-        self.observation_space = gym.spaces.Box(-1.0, 1.0, (17,), np.float32)
-        self.action_space = gym.spaces.Box(-1.0, 1.0, (6,), np.float32)
-        self.seconds = milliseconds / 1e3
+    Its class is local, so that it is sent to the processes whole: to import it there would import
+    JAX in each of them.
+    """
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed)
-        return np.zeros(17, np.float32), {}
+    class Sleeping(gym.Env[np.ndarray, np.ndarray]):
+        observation_space = gym.spaces.Box(-1.0, 1.0, (17,), np.float32)
+        action_space = gym.spaces.Box(-1.0, 1.0, (6,), np.float32)
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        time.sleep(self.seconds)
-        return np.zeros(17, np.float32), 0.0, False, False, {}
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[np.ndarray, dict[str, Any]]:
+            return np.zeros(17, np.float32), {}
+
+        def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+            time.sleep(milliseconds / 1e3)
+            return np.zeros(17, np.float32), 0.0, False, False, {}
+
+    return Sleeping
 
 
 def measure_stepping(config: SteppingBench) -> list[Row]:
@@ -85,7 +91,7 @@ def measure_stepping(config: SteppingBench) -> list[Row]:
 def _ways(env: str, num: int, stack: ExitStack) -> dict[str, Callable[[], None]]:
     """One vector step, by each way that is to be had for this task."""
     kind, _, milliseconds = env.partition(":")
-    make = (lambda: Sleeping(float(milliseconds))) if kind == "sleep" else as_factory(env)
+    make = sleeping(float(milliseconds)) if kind == "sleep" else as_factory(env)
     ways: dict[str, Callable[[], None]] = {}
     for way in ("sync", "async"):
         envs = VectorEnv(make, [0], num, asynchronous=way == "async")
@@ -159,5 +165,5 @@ def _write(rows: list[Row], path: Path) -> None:
         raise UserError(f"cannot write {path}: {error}") from error
 
 
-if __name__ == "__main__":
+def main() -> None:
     measure_stepping(tyro.cli(SteppingBench))
