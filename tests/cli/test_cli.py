@@ -292,7 +292,7 @@ def test_advice_can_be_pasted(tmp_path: Path) -> None:
     """A path with a blank stays one word."""
     place = tmp_path / "my runs [/x]"
     assert f"langevinrl resume '{place}'" in str(train.Stopped(7, place))
-    place.mkdir()
+    place.mkdir(parents=True)
     (place / "config.json").touch()
     with pytest.raises(UserError, match=re.escape(f"langevinrl resume '{place}'")):
         RunFolder(place).require_free()

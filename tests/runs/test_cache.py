@@ -23,12 +23,12 @@ NAMES = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_sec
 def unset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that has no cache yet; put back as it was."""
     before = {name: getattr(jax.config, name) for name in NAMES}
-    jax.config.update("jax_compilation_cache_dir", None)
+    jax.config.update("jax_compilation_cache_dir", None)  # type: ignore[no-untyped-call]
     for name in (cache.VARIABLE, "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     yield
     for name, value in before.items():
-        jax.config.update(name, value)
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
     compilation_cache.reset_cache()
 
 
@@ -84,7 +84,7 @@ def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 @pytest.mark.usefixtures("unset")
 def test_a_cache_of_the_users_own_is_left_alone(tmp_path: Path) -> None:
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))  # type: ignore[no-untyped-call]
     assert use_cache() is None
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "theirs")
 
