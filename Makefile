@@ -7,7 +7,7 @@ RUN ?= runs/first
 TASKS := $(shell $(PYTHON) -c 'import sys; print("paper" if sys.version_info < (3, 12) else "mujoco")' 2>/dev/null)
 
 # Tests hand NumPy arrays to functions that declare JAX's; all else is checked as strictly there.
-LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc operator return-value attr-defined) --no-warn-unused-ignores
+LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc operator return-value attr-defined comparison-overlap union-attr no-untyped-call truthy-function) --no-warn-unused-ignores
 
 .PHONY: train test test-slow lint docs bench clean
 

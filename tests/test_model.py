@@ -438,7 +438,13 @@ def test_unknown_names_are_refused_at_once_and_say_what_to_write(
 
 def test_bad_values_are_refused_before_a_folder_is_made(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    for fields in ({"gamma": 2.0}, {"iterations": 0}, {"batch_size": 0}, {"hidden": []}):
+    wrong: list[dict[str, Any]] = [
+        {"gamma": 2.0},
+        {"iterations": 0},
+        {"batch_size": 0},
+        {"hidden": []},
+    ]
+    for fields in wrong:
         with pytest.raises(UserError, match="expected"):
             Model("lql", "toys:timed", out=str(out), **({"iterations": 1} | fields)).learn()
     with pytest.raises(UserError, match="warmup=3 is less than one batch"):

@@ -19,7 +19,7 @@ from langevinrl.errors import UserError
 SOUND = [toys.golden, toys.ending, toys.timed, toys.wide, "Pendulum-v1", "Hopper-v4", "Reacher-v4"]
 
 
-@pytest.mark.parametrize("env", SOUND, ids=str)
+@pytest.mark.parametrize("env", SOUND, ids=lambda env: getattr(env, "__name__", env))
 def test_sound_tasks_pass_without_a_word(env: Any) -> None:
     assert check_env(env) == []
 
