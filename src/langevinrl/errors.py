@@ -104,7 +104,7 @@ USUAL_WORDS: dict[str, Usual] = {
         Usual((), "JAX chooses; the environment variable JAX_PLATFORMS=cpu or cuda overrules it"),
     ),
     **dict.fromkeys(
-        ("tensorboard_log", "wandb", "track", "logger"), Usual(("track",), "CSV is always written")
+        ("tensorboard_log", "wandb", "logger"), Usual(("track",), "CSV is always written")
     ),
     "reset_num_timesteps": Usual((), "learn always goes on; a new Model starts anew"),
     "tb_log_name": Usual(("out",)),

@@ -218,7 +218,7 @@ def test_a_number_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(
 
         def step(self, action: Any) -> Any:
             Broken.steps += 1
-            reward = np.inf if Broken.steps > 3 * (34 + 25) else 1.0
+            reward = 3e38 if Broken.steps > 3 * (34 + 25) else 1.0
             return self.seen(), reward, True, False, {}
 
     plan = config("probe", tmp_path / "run", eval_every=40, batch_size=64, log_every=log_every)

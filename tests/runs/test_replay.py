@@ -126,7 +126,7 @@ def test_what_it_will_need_is_known_before_it_is_claimed() -> None:
 
 def test_too_big_is_refused_with_a_capacity_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "free_memory", lambda: 28_000_000)  # bytes; a transition takes 28
-    with pytest.raises(UserError, match=r"--capacity 800000 or fewer --seeds") as caught:
+    with pytest.raises(UserError, match=r"capacity=800000 or fewer seeds") as caught:
         Replay(SPEC, 10_000_000, (0,))
     assert "0.3 GB" in str(caught.value)
     Replay(SPEC, 800_000, (0,))

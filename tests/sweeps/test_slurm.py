@@ -89,6 +89,7 @@ def test_a_preempted_job_saves_queues_again_and_ends_as_if_never_cut(
 def test_ctrl_c_leaves_the_jobs_alone_and_what_is_queued_is_not_queued_again(
     cluster: SlurmCluster, tmp_path: Path
 ) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job may lack
     out, configs = tmp_path / "slurm", tiny_configs(1, **LONG)
     jobs = list(SweepFolder.write(out, configs).jobs.values())
 

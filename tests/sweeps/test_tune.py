@@ -15,6 +15,7 @@ from sweeping import TINY, until
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import RunFolder
+from langevinrl.sweeps import claims
 from langevinrl.sweeps.space import Range, Search, read_search
 from langevinrl.sweeps.trial import read_score
 from langevinrl.sweeps.tune import TuneFolder, tune
@@ -56,6 +57,8 @@ def test_a_killed_search_goes_on_with_the_very_same_trials(tmp_path: Path) -> No
     process.send_signal(signal.SIGKILL)
     process.wait()
     (cut,) = out.glob("jobs/*")
+    (state,) = out.glob("state/*")
+    until(lambda: not claims.is_held(state))  # its trial saves and ends by itself
     tune(search, out, trials=1, workers=1, quiet=True)
     (trial,) = TuneFolder(out).finished()
     assert trial.user_attrs["job"] == cut.name.partition("-")[2]

@@ -89,7 +89,7 @@ class SweepFolder:
     ) -> SweepFolder:
         """Make the folder, or add to it the jobs it has not got."""
         strangers = path.exists() and not (path / SWEEP).exists()
-        if strangers and (path.is_file() or {entry.name for entry in path.iterdir()} - {JOB_STATE}):
+        if strangers and (path.is_file() or any(_is_strange(entry) for entry in path.iterdir())):
             raise UserError(f"{path} is neither empty nor a sweep's folder: take another --out")
         with claims.held(path / JOB_STATE / "sweep"):  # another command may be adding to it
             known = list(cls(path).jobs.values()) if (path / SWEEP).exists() else []
@@ -112,6 +112,11 @@ class SweepFolder:
         folder = self.path / JOBS / _name(id_, config)
         config = dataclasses.replace(config, out=str(folder))
         return Job(id_, config, folder, self.path / JOB_STATE / id_)
+
+
+def _is_strange(entry: Path) -> bool:
+    """Whether a file is none of those that a sweep being made by another command has."""
+    return entry.name != JOB_STATE and not entry.name.startswith((SWEEP, f".{SWEEP}."))
 
 
 def _name(id_: str, config: RunConfig) -> str:
