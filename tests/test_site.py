@@ -21,9 +21,9 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.fixture(scope="module")
-def site() -> Path:
-    """Where `make docs` builds it, so that only what changed since then is built again."""
-    out = DOCS / "_build"
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built afresh, in a place that no other process builds in."""
+    out = tmp_path_factory.mktemp("site")
     words = ["-W", "--keep-going", "-q", "-d", out / "doctrees", DOCS, out / "html"]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *map(str, words)], capture_output=True, text=True
