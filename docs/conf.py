@@ -21,7 +21,7 @@ author = "The langevinrl authors"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings", "pending"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings"]
 exclude_patterns = ["_build", "_generated", "_ext"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
