@@ -1,8 +1,10 @@
 """Who works on a job: a file that is held, kept fresh, and taken over when its holder is gone.
 
 Claims of one job are numbered.  A file is made only if there is none of its name, which one process
-can do, on network file systems too; whoever finds the highest claim dead makes the next number.  So
-two never hold one job, however they race.  A holder that slept past its time finds its file gone.
+can do, on network file systems too; whoever finds the highest claim dead or given back makes the next
+number, and holds the job if that is then the highest.  The highest is never removed, so numbers only
+grow and two never hold one job, however they race.  A holder that slept past its time finds its file
+gone.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,10 @@ class Claim:
             ) from None
 
     def release(self) -> None:
-        self.path.unlink(missing_ok=True)
+        """Mark it as given back; the file stays, so that its number is not used again."""
+        with suppress(FileNotFoundError), self.path.open("r+") as file:
+            file.truncate()
+            json.dump({"released": True}, file)
 
 
 def take(place: Path, expiry: float = EXPIRY) -> Claim | None:
@@ -58,6 +63,9 @@ def take(place: Path, expiry: float = EXPIRY) -> Claim | None:
         return None
     with os.fdopen(handle, "w") as file:
         json.dump({"host": _host(), "pid": os.getpid(), "start": _start_of(os.getpid())}, file)
+    if _claims(place)[-1] != path:  # others held and gave back the job since we looked
+        path.unlink(missing_ok=True)
+        return None
     for dead in known:  # so that a holder that wakes up finds its claim gone
         dead.unlink(missing_ok=True)
     return Claim(path)
@@ -87,6 +95,8 @@ def _is_alive(path: Path, expiry: float) -> bool:
         return False
     except ValueError:
         holder = {}  # half written: its maker is at it, or died there
+    if holder.get("released"):
+        return False
     if holder.get("host") == _host() and holder.get("start"):
         return _start_of(int(holder["pid"])) == holder["start"] and age < expiry
     return age < expiry

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +135,7 @@ def _config(table: dict[str, Any]) -> RunConfig:
 
 def write(path: Path, text: str) -> None:
     """Whole or not at all, whoever reads it meanwhile."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     draft.write_text(text)
     draft.replace(path)
 
