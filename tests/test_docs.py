@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -48,14 +49,16 @@ def test_an_eleventh_agent_opens_two_files(tmp_path: Path) -> None:
 
 
 SMALLER = {
-    'v4", seed=0': 'v4", seed=0, warmup=300, hidden=(8, 8), eval_episodes=1, eval_every=2',
+    "env, seed=0": "env, seed=0, warmup=300, hidden=(8, 8), eval_episodes=1, eval_every=2",
     "15_000": "2",
     "iterations=3_000, seeds=3": "iterations=2, warmup=300, eval_every=1, eval_episodes=1",
     "-200": "-1e9",  # met by the first evaluation
+    "seed=0, warmup=1_000": "warmup=300, hidden=(8, 8), eval_episodes=1, eval_every=2",
+    "iterations=3_000)": "iterations=2)",
 }
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md", "docs/your-environment.md"])
 @pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 def test_the_python_of_the_docs_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -64,10 +67,11 @@ def test_the_python_of_the_docs_runs(
     monkeypatch.chdir(tmp_path)
     sources = blocks(ROOT / page, "python")
     assert sources
+    names = {"__name__": "docs"}  # blocks of one page go on from one another
     for source in sources:
         for long, short in SMALLER.items():
             source = source.replace(long, short)
-        exec(compile(source, page, "exec"), {"__name__": "docs"})
+        exec(compile(source, page, "exec"), names)
     assert list((tmp_path / "runs").iterdir())
 
 
@@ -97,3 +101,19 @@ def test_the_comparison_example_trains_compares_and_draws(tmp_path: Path) -> Non
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     assert sum("LQL" in row for row in rows) == 4 and "[" in rows[-1]
     assert (tmp_path / "out" / "report_files" / "figures" / "curves_iterations.png").exists()
+
+
+def test_the_mixture_example_finds_both_modes_in_their_shares(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = (ROOT / "examples" / "sample_mixture.py").read_text()
+    assert "agent" not in source.split('"""', 2)[2]
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(source, "sample_mixture.py", "exec"), names)
+    shown = capsys.readouterr().out
+    assert shown.startswith("share of the right mode") and "spread" in shown
+    points, right = np.asarray(names["points"]), np.asarray(names["right"])
+    assert abs(right.mean() - 0.7) < 0.05
+    for some, centre in [(~right, [-2.0, 0.0]), (right, [2.0, 1.0])]:
+        np.testing.assert_allclose(points[some].mean(0), centre, atol=0.08)
+        np.testing.assert_allclose(points[some].std(0), 0.4, atol=0.05)

@@ -30,22 +30,25 @@ DOORS: dict[str, set[str]] = {
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "policies", "envs"},
     "analysis": {"errors", "registry", "runs.folder"},
-    "export": WORDS | {"policies", "envs", "runs.folder", "runs.checkpoint", "runs.config"},
+    "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
-    "bench": WORDS | MATHS | {"registry", "agents", "runs", "export", "model"},
-    "model": WORDS | {"registry", "policies", "envs", "runs"},
+    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "export", "model"},
+    "callbacks": WORDS | {"runs"},
+    "model": WORDS | {"registry", "envs", "runs", "callbacks"},
     "cli": WORDS
     | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model"}
     | {"export", "__init__"},
-    "__init__": WORDS | {"registry", "agents", "runs", "sweeps", "analysis", "model"},
+    "__init__": WORDS
+    | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
     "__main__": {"cli"},
 }
 # Files below their own room's others: these see nothing of it but what is named.
 INSIDE: dict[str, set[str]] = {
     "runs.folder": {"errors"},
-    "runs.config": WORDS | {"registry", "agents"},
+    "runs.env_kwargs": {"errors"},
+    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs"},
     "runs.progress": set(),
     "runs.versions": set(),
     "runs.checkpoint": WORDS | {"runs.folder"},

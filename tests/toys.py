@@ -106,6 +106,35 @@ class PointMass(gym.Env[np.ndarray, np.ndarray]):
         self.state = np.array(arrays["state"])
 
 
+class Stranger(gym.Env[Any, np.ndarray]):
+    """An environment as others write them: a Dict observed, a lopsided box, an early end."""
+
+    def __init__(self) -> None:
+        parts = {
+            "joint": gym.spaces.Box(-9, 9, (2,), np.float64),
+            "grid": gym.spaces.Box(0, 5, (2, 2), np.int64),
+        }
+        self.observation_space = gym.spaces.Dict(parts)
+        self.action_space = gym.spaces.Box(-3.0, 7.0, (2,), np.float32)
+        self.joint = np.zeros(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.joint = self.np_random.uniform(-1, 1, 2)
+        return self.observe(), {}
+
+    def step(self, action: np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action), action
+        self.joint = 0.9 * self.joint + 0.1 * action
+        ended = bool(self.np_random.uniform() < 0.05)
+        return self.observe(), -float(self.joint @ self.joint), ended, False, {}
+
+    def observe(self) -> dict[str, np.ndarray]:
+        return {"joint": self.joint, "grid": np.array([[0, 1], [2, 5]])}
+
+
 def golden() -> gym.Env[Any, Any]:
     """The task of the golden record: two actions, early ends, cut off after nine steps."""
     return gym.wrappers.TimeLimit(PointMass(), 9)

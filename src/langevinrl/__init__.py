@@ -1,4 +1,10 @@
-"""Soft policies drawn straight from the critic by Langevin dynamics."""
+"""Soft policies drawn straight from the critic by Langevin dynamics.
+
+import langevinrl as lrl
+
+model = lrl.Model("nclql", "Pendulum-v1").learn(iterations=5_000)
+model.learn(iterations=5_000, callback=lrl.callbacks.StopOnReturn(-200))
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langevinrl import callbacks, samplers
     from langevinrl.agents import Agent
     from langevinrl.analysis.report import write_report as report
     from langevinrl.errors import UserError
@@ -23,9 +30,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS", "Agent", "Batch", "Callback", "Grid", "Model", "Run", "RunConfig", "Spec",
-    "Update", "UserError", "report", "resume", "sweep", "train",
+    "Update", "UserError", "callbacks", "report", "resume", "samplers", "sweep", "train",
 ]  # fmt: skip
 
+_MODULES = ("callbacks", "samplers")  # that are public as they are
 # Where each public name lives: a room, and the name there if it is another.
 _ROOMS = {
     "METHODS": "registry",
@@ -48,6 +56,8 @@ _ROOMS = {
 
 def __getattr__(name: str) -> Any:
     # On first use, so that the command line answers and reports are drawn without loading JAX.
+    if name in _MODULES:
+        return importlib.import_module(f"langevinrl.{name}")
     if name not in _ROOMS:
         raise AttributeError(f"module 'langevinrl' has no attribute {name!r}")
     room, _, inner = _ROOMS[name].partition(":")

@@ -68,7 +68,7 @@ def test_train_writes_a_run_and_shows_it(
     assert "replay 0.00 GB" in shown and "8/8" in shown
     assert re.search(r"iterations +return +over 2 seed\(s\)\n +4 .*\n +8 ", shown)
     files = {"config.json", "metrics.jsonl", "evaluations.csv", "versions.json", "checkpoints"}
-    assert {path.name for path in out.iterdir()} == files | {"curve.png"}
+    assert {path.name for path in out.iterdir()} == files | {"curve.png", "spaces.json"}
     assert evaluations(out) == evaluations(tiny_run)  # by command or by function, the same run
     assert metrics(out) == metrics(tiny_run)
 
@@ -89,7 +89,8 @@ def test_a_flag_beside_a_config_file_wins(
 ) -> None:
     asked: list[RunConfig] = []
 
-    def note(config: RunConfig) -> Path:
+    def note(config: RunConfig, overwrite: bool) -> Path:
+        assert not overwrite
         asked.append(config)
         return tiny_run
 
@@ -103,7 +104,10 @@ def test_a_flag_beside_a_config_file_wins(
 
 
 def test_switches_come_in_pairs_and_words_stay_as_they_are() -> None:
-    asked = train_verb.read("nclql", ["--env", "x", "--no-clip", "--async-envs", "--out", "true"])
+    words = ["--env", "x", "--no-clip", "--async-envs", "--out", "true"]
+    asked, overwrite = train_verb.read_form("nclql", words)
+    assert not overwrite
+    assert train_verb.read_form("nclql", ["--env", "x", "--overwrite"])[1]
     assert asked.hyperparameters["clip"] is False and asked.hyperparameters["normalise"] is True
     assert asked.async_envs is True
     assert asked.out == "true"  # a folder of that name
@@ -136,9 +140,14 @@ def test_evaluate_prints_a_line_per_seed_and_repeats_itself(
     first = capsys.readouterr().out
     lines = first.splitlines()
     assert [line.split(":")[0] for line in lines] == ["seed 3", "seed 4"]
-    assert all(line.endswith("length 7") for line in lines)
+    assert all(line.endswith("length 7, actions keyed") for line in lines)
     cli.main(words)
     assert capsys.readouterr().out == first
+    cli.main([*words, "--mode", "noise-free"])
+    other = capsys.readouterr().out
+    assert all(line.endswith("actions noise-free") for line in other.splitlines())
+    assert other.replace("noise-free", "keyed") != first
+    fails("evaluate", str(tiny_run), "--mode", "mean")
     fails("evaluate", str(tiny_run), "--episodes", "0")
     fails("evaluate", str(tiny_run / "nowhere"))
 
@@ -254,3 +263,24 @@ def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
         cli.main(["train"])
     assert caught.value.code == 130
     assert "langevinrl resume runs/mine" in capsys.readouterr().out
+
+
+def test_keyword_arguments_of_the_environment() -> None:
+    words = ["--env", "toys:Clock", "--env-kwargs", "length=5", "bound=2.0", "--seed", "7"]
+    config = train_verb.read("lql", words)
+    assert config.env_kwargs == {"length": 5, "bound": 2.0} and config.seed == 7
+    fails("train", "lql", "--env", "toys:Clock", "--env-kwargs", "length")
+
+
+def test_a_second_run_gets_a_folder_of_its_own(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = (
+        "train lql --env toys:ending --iterations 1 --hidden 8 --warmup 20 --batch-size 8".split()
+    )
+    for place in ("runs/lql-toys-ending-0", "runs/lql-toys-ending-0-2"):
+        cli.main(words)
+        assert capsys.readouterr().out.splitlines()[-1] == place
+    cli.main([*words, "--overwrite"])
+    assert capsys.readouterr().out.splitlines()[-1] == "runs/lql-toys-ending-0"

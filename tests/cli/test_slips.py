@@ -44,6 +44,17 @@ def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("evaluate nowhere --episode 3", "--episodes"),
         ("params --obs-dim 3 --actdim 3", "--act-dim"),
         ("agents please", "please"),
+        ("train NCLQL --env Hopper-v4", "did you mean nclql"),
+        ("train nclql --env Hopper-v4 --w 3", "here it is --inverse-temperature"),
+        ("train nclql --env Hopper-v4 --lr 3", "here it is --learning-rate"),
+        ("train nclql --env Hopper-v4 --tau=3", "unknown flag --tau; here it is --target-rate"),
+        ("train nclql --env Hopper-v4 --buffer-size 3", "here it is --capacity"),
+        ("train nclql --env Hopper-v4 --total_timesteps 3", "here it is --iterations"),
+        ("train sac --env Hopper-v4 --ent-coef 3", "here it is --initial-alpha"),
+        ("train nclql --env Hopper-v4 --hidden", "hidden has no numbers"),
+        ("train nclql --env Hopper-v4 --warmup 300000 --capacity 3", "--capacity 3 is less than"),
+        ("train nclql --env Hopper-v4 --env-kwargs wide", "neither key=value"),
+        ("evaluate nowhere --mode mean", "noise-free"),
     ],
 )
 def test_a_slip_ends_with_code_2_and_the_nearest_name(

@@ -158,8 +158,10 @@ def test_in_processes_of_their_own_the_numbers_are_the_same() -> None:
                 np.testing.assert_array_equal(ours, theirs)
         assert together.metadata() == apart.metadata()
         assert isinstance(apart.vector, AsyncVectorEnv)
-        for process in apart.vector.processes:  # Ctrl-C in a terminal reaches them too
-            os.kill(process.pid or 0, signal.SIGINT)
+        # Ctrl-C in a terminal and a cluster's warning reach them too.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+            for process in apart.vector.processes:
+                os.kill(process.pid or 0, number)
         time.sleep(0.2)
         apart.step(np.zeros((1, 2, 1), np.float32))
     finally:
@@ -195,10 +197,13 @@ def test_an_unknown_id_names_its_neighbours() -> None:
 
 
 def test_action_spaces_that_will_not_do() -> None:
-    assert "Discrete(2)" in refusal("CartPole-v1")
+    assert "Discrete(2)" in refusal("CartPole-v1") and "DQN" in refusal("CartPole-v1")
     unbounded = gym.spaces.Box(-np.inf, 1, (2,), np.float32)
     assert "finite bounds" in refusal(lambda: toys.Echo(unbounded))
-    assert "one axis" in refusal(lambda: toys.Echo(gym.spaces.Box(-1, 1, (2, 2), np.float32)))
+    assert "ClipAction" in refusal(lambda: gym.wrappers.ClipAction(toys.timed()))
+    assert "integer box" in refusal(lambda: toys.Echo(gym.spaces.Box(-1, 1, (2,), np.int32)))
+    pair = gym.spaces.Tuple([gym.spaces.Box(-1, 1, (2,), np.float32)] * 2)
+    assert "one flat Box" in refusal(lambda: toys.Echo(pair))
 
 
 def test_a_function_that_makes_something_else() -> None:
@@ -231,3 +236,21 @@ def test_what_to_install_is_said_only_where_it_helps() -> None:
 def test_the_v4_tasks_are_built_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
     VectorEnv("Reacher-v4", [0], 1).close()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("bad", ["reward", "obs"])
+def test_a_number_that_is_not_finite_ends_the_run_before_replay(bad: str) -> None:
+    class Failing(toys.SavedClock):
+        def step(self, action: np.ndarray) -> Any:
+            obs, reward, *rest = super().step(action)
+            if self.steps == 3 and bad == "obs":
+                obs[1] = np.inf
+            return obs, np.nan if self.steps == 3 and bad == "reward" else reward, *rest
+
+    envs = VectorEnv(Failing, [0], 2)
+    envs.reset()
+    zero = np.zeros((1, 2, 1), np.float32)
+    envs.step(zero)
+    envs.step(zero)
+    with pytest.raises(UserError, match=r"Failing.*environment 0 .* not finite"):
+        envs.step(zero)

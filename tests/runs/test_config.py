@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from langevinrl.errors import UserError, unknown
+from langevinrl.errors import UserError, in_flags, unknown
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig, agent_fields
 from langevinrl.types import Spec
@@ -50,7 +51,7 @@ def test_a_resolved_run_leaves_nothing_to_defaults(tmp_path: Path) -> None:
     RunConfig("Hopper-v4").resolved().write(tmp_path / "config.json")
     table = json.loads((tmp_path / "config.json").read_text())
     assert table.keys() == {f.name for f in dataclasses.fields(RunConfig)}
-    assert None not in table.values()
+    assert None not in table.values() and table["env_kwargs"] == {}
     own = {f.name for f in dataclasses.fields(METHODS["nclql"].load())} - {"spec"}
     assert table["hyperparameters"].keys() == own
     assert table["out"] == "runs/nclql-Hopper-v4-0"
@@ -99,7 +100,9 @@ def test_the_folders_name_is_fit_for_a_disk() -> None:
 
 
 def test_another_task_needs_a_length_and_a_slip_of_the_pen_is_noticed() -> None:
-    assert "--iterations" in refusal("Pendulum-v1")
+    assert "say how long with iterations=N" in refusal("Pendulum-v1")
+    with in_flags():
+        assert "say how long with --iterations N" in refusal("Pendulum-v1")
     assert "did you mean Hopper-v4?" in refusal("Hoper-v4")
 
 
@@ -130,7 +133,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         ("action_bound", float("inf"), "finite"),
         ("warmup", -1, "at least 0"),
         ("warmup", 255, "less than one batch"),
-        ("capacity", 29_999, "less than --warmup"),
+        ("capacity", 29_999, "is less than warmup=30000"),
         ("batch_size", 0, "at least 1"),
         ("eval_every", 0, "at least 1"),
         ("eval_episodes", 0, "at least 1"),
@@ -140,12 +143,14 @@ def test_unknown_names_suggest_the_nearest() -> None:
         ("env", 3, "expected str"),
         ("out", 3, "expected str | None"),
         ("hyperparameters", [], "expected dict"),
+        ("env_kwargs", 3, "expected dict"),
+        ("env_kwargs", {"a": object()}, "pass a function"),
     ],
 )
 def test_bad_values_of_the_run_are_refused(field: str, value: Any, said: str) -> None:
     message = refusal(**{field: value})
     assert said in message
-    assert field in message or f"--{field.replace('_', '-')}" in message
+    assert field in message
 
 
 @pytest.mark.parametrize(
@@ -160,6 +165,7 @@ def test_bad_values_of_the_run_are_refused(field: str, value: Any, said: str) ->
         ("num_levels", 0, "at least 1"),
         ("hidden", (8, 0), "at least 1"),
         ("hidden", 8, "expected tuple[int, ...]"),
+        ("hidden", (), "expected at least one"),
         ("hidden", (8, 2.5), "expected tuple[int, ...]"),
         ("activation", "mush", "expected 'mish' or 'gelu' or 'relu'"),
         ("clip", 1, "expected bool"),
@@ -220,3 +226,29 @@ def test_a_crash_while_writing_keeps_the_old_file(
         with pytest.raises(OSError, match="no space"):
             RunConfig("Ant-v4").write(path)
     assert RunConfig.read(path) == RunConfig("Hopper-v4")
+
+
+def test_paths_and_numpys_numbers_will_do(tmp_path: Path) -> None:
+    own = {"gamma": np.float32(0.5), "hidden": np.array([8, 8]), "clip": np.bool_(False)}
+    config = RunConfig(
+        "Hopper-v4", iterations=np.int64(7), seed=np.uint8(3), out=tmp_path / "x",
+        action_bound=np.array(2.0), hyperparameters=own,
+    ).resolved()  # fmt: skip
+    assert (config.iterations, config.seed, config.out) == (7, 3, str(tmp_path / "x"))
+    assert type(config.iterations) is int and type(config.action_bound) is float
+    values = config.hyperparameters
+    assert (values["gamma"], values["hidden"], values["clip"]) == (0.5, (8, 8), False)
+    config.write(tmp_path / "config.json")
+    assert RunConfig.read(tmp_path / "config.json") == config
+
+
+def test_an_agent_of_ones_own_is_named_by_its_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from langevinrl.agents.lql import LQL\n\n\nclass Mine(LQL): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    config = RunConfig("Hopper-v4", agent="mine:Mine", hyperparameters={"num_steps": 3})
+    assert type(config.make_agent(Spec(3, 2))).__name__ == "Mine"
+    assert config.resolved().out == "runs/mine-Mine-Hopper-v4-0"

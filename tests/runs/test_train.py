@@ -39,5 +39,5 @@ def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
     tiny_run: Path, tmp_path: Path
 ) -> None:
     Model.load(tiny_run).save(tmp_path / "model")
-    with pytest.raises(UserError, match=r"lacks replay, envs.*not go on learning"):
+    with pytest.raises(UserError, match=r"lacks replay, envs: it is a saved model"):
         train.resume(tmp_path / "model")

@@ -13,6 +13,7 @@ from langevinrl.samplers.langevin import (
     constant_plan,
     draw,
     geometric_sigmas,
+    sample,
     unit,
     walk,
 )
@@ -142,3 +143,22 @@ def test_switches_of_start_and_clip() -> None:
 def test_unit_keeps_a_zero_gradient_zero() -> None:
     rows = unit(jnp.array([[3.0, 4.0], [0.0, 0.0]]))
     np.testing.assert_allclose(rows, [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+
+
+def test_any_energy_can_be_sampled_and_without_noise_descended() -> None:
+    """A Gaussian of mean 2 and deviation 0.5 by its energy alone."""
+
+    def energy(x: Array, level: Array) -> Array:
+        del level
+        return ((x - 2.0) ** 2).sum(-1) / (2 * 0.25)
+
+    plan, key = constant_plan(300, 0.02), jax.random.key(0)
+    points = sample(energy, jnp.zeros((4_000, 1)), plan, key)
+    assert abs(float(points.mean()) - 2.0) < 0.03
+    assert abs(float(points.std()) - 0.5) < 0.03
+    passed = sample(energy, jnp.zeros((3, 1)), plan, key, trace=True)
+    assert passed.shape == (301, 3, 1)
+    held = sample(energy, jnp.zeros((9, 1)), plan, key, lambda x: jnp.clip(x, 0.0, 1.0))
+    assert float(held.min()) >= 0.0 and float(held.max()) <= 1.0
+    still = walk(lambda x, _: (2.0 - x) / 0.25, jnp.zeros((3, 1)), plan, key, noisy=False)
+    np.testing.assert_allclose(still, 2.0, atol=1e-3)

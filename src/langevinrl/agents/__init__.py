@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from langevinrl.agents.contract import Agent, Common
+from langevinrl.agents.contract import Agent, Common, Refining
 
-__all__ = ["Agent", "Common"]
+__all__ = ["Agent", "Common", "Refining"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import tyro
 
@@ -44,6 +44,15 @@ class Agent(Protocol):
 
     def policy_weight(self, state: PyTree) -> Array | float | None:
         """w, if the policy means to be exp(w x value of unscaled rewards); None otherwise."""
+        ...
+
+
+@runtime_checkable
+class Refining(Protocol):
+    """What an agent also has if its actions can be had without noise after the chain's start."""
+
+    def refine(self, state: PyTree, obs: Array, key: Key) -> Array:
+        """Actions (B, A) for observations (B, O); the key decides the start, nothing else."""
         ...
 
 

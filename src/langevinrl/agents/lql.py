@@ -66,6 +66,9 @@ class LQL(Common):
         del explore  # the chain is already the policy; evaluation samples it too
         return self._sample(state.critic.params, obs, key)
 
+    def refine(self, state: State, obs: Array, key: Key) -> Array:
+        return self._sample(state.critic.params, obs, key, noisy=False)
+
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_action = self._sample(state.critic.params, batch.next_obs, key)
         backup = self.critics.backup(state.critic, batch, next_action)
@@ -81,10 +84,11 @@ class LQL(Common):
     def policy_weight(self, state: State) -> float:
         return self.inverse_temperature
 
-    def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
+    def _sample(self, params: PyTree, obs: Array, key: Key, *, noisy: bool = True) -> Array:
         """The most valuable of N chains for each observation: (B, A)."""
         shape = (self.best_of, len(obs), self.spec.act_dim)
-        candidates = draw(partial(self._value, params, obs), shape, self.chain, key)
+        chain = self.chain._replace(noisy=noisy)
+        candidates = draw(partial(self._value, params, obs), shape, chain, key)
         return self.critics.choose(params, obs, candidates)
 
     def _value(self, params: PyTree, obs: Array, action: Array, level: Array) -> Array:

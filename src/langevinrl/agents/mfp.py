@@ -69,6 +69,9 @@ class MFP(Common):
         del explore  # the flow's own noise is the exploration; evaluation samples it too
         return self._choose(state.actor.params, state.critic.params, obs, key)
 
+    def refine(self, state: State, obs: Array, key: Key) -> Array:
+        return self.act(state, obs, key, explore=False)  # jumps add no noise to that of the start
+
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, best_key, flow_key = jax.random.split(key, 3)
         params = state.actor.params

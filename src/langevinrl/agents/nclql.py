@@ -92,6 +92,9 @@ class NCLQL(Common):
         del explore  # the chain is already the policy; evaluation samples it too
         return self._sample(state.critic.params, obs, key)
 
+    def refine(self, state: State, obs: Array, key: Key) -> Array:
+        return self._sample(state.critic.params, obs, key, noisy=False)
+
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         params, target_params = state.critic.params, state.critic.target_params
@@ -128,11 +131,11 @@ class NCLQL(Common):
     def policy_weight(self, state: State) -> float:
         return self.inverse_temperature
 
-    def _sample(self, params: PyTree, obs: Array, key: Key) -> Array:
+    def _sample(self, params: PyTree, obs: Array, key: Key, *, noisy: bool = True) -> Array:
         """The most valuable of N chains for each observation: (B, A)."""
         value = partial(self.critic.apply, params, obs)  # of an action and a level
         shape = (self.best_of, len(obs), self.spec.act_dim)
-        candidates = draw(value, shape, self.chain, key)
+        candidates = draw(value, shape, self.chain._replace(noisy=noisy), key)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
 
     def _perturb(self, action: Array, level_key: Key, noise_key: Key) -> tuple[Array, Array]:

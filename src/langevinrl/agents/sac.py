@@ -77,6 +77,9 @@ class SAC(Common):
             return self.actor.mode(state.actor.params, obs)
         return self._draw(state, obs, key)[0]
 
+    def refine(self, state: State, obs: Array, key: Key) -> Array:
+        return self.act(state, obs, key, explore=False)  # the mode, without chance
+
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, noise_key = jax.random.split(key)
         alpha = jnp.exp(state.temperature.params)

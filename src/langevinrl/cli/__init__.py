@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
-from langevinrl.errors import UserError, unknown
+from langevinrl.errors import UserError, in_flags, unknown
 
 # A verb is the `main` of the file of its name.
 VERBS: dict[str, str] = {
@@ -42,7 +42,8 @@ def main(argv: list[str] | None = None) -> None:
     if "" not in sys.path:
         sys.path.append("")  # so that the script, as python -m does, finds environments here
     try:
-        _verb(words[0])(words[1:])
+        with in_flags():
+            _verb(words[0])(words[1:])
     except UserError as error:
         print(f"langevinrl: {error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -1,9 +1,10 @@
-"""langevinrl evaluate DIR [--episodes 20]"""
+"""langevinrl evaluate DIR [--episodes 20] [--mode keyed|sampled|noise-free]"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import tyro
@@ -18,19 +19,22 @@ class Evaluate:
     folder: tyro.conf.Positional[Path]  # the run folder
     episodes: int = 20  # per trained seed
     seed: int = 0  # decides the starts of the episodes
+    # actions drawn by the observation's bits; afresh, exploring; or by a chain without noise
+    mode: Literal["keyed", "sampled", "noise-free"] = "keyed"
 
 
 def main(words: list[str]) -> None:
     asked = parse(Evaluate, words, "evaluate")
     from langevinrl.model import Model
-    from langevinrl.runs.evaluate import Evaluation
 
-    episodes = Model.load(asked.folder).evaluate(asked.episodes, asked.seed)
-    for seed in sorted({episode.seed for episode in episodes}):
-        played = Evaluation(0, [episode for episode in episodes if episode.seed == seed])
-        returns = [episode.total for episode in played.episodes]
-        length = np.mean([episode.length for episode in played.episodes])
+    evaluation = Model.load(asked.folder).evaluate(asked.episodes, asked.seed, asked.mode)
+    for seed in sorted({episode.seed for episode in evaluation.episodes}):
+        own = [episode for episode in evaluation.episodes if episode.seed == seed]
+        played = evaluation._replace(episodes=own)
+        returns = [episode.total for episode in own]
+        length = np.mean([episode.length for episode in own])
         print(
             f"seed {seed}: return {played.mean:.1f} ± {played.std:.1f} "
-            f"(least {min(returns):.1f}, most {max(returns):.1f}), length {length:.0f}"
+            f"(least {min(returns):.1f}, most {max(returns):.1f}), length {length:.0f}, "
+            f"actions {evaluation.mode}"
         )

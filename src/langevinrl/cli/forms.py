@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
 
-from langevinrl.errors import UserError
+from langevinrl.errors import UserError, usual_word
 
 Form = TypeVar("Form")
 
@@ -17,7 +18,29 @@ def parse(
 ) -> Form:
     """The form filled in from words; --help and slips end the program, with 0 and 2."""
     flat = (tyro.conf.OmitArgPrefixes,)  # --seed, not --run.seed
+    filled = default if dataclasses.is_dataclass(default) else form
+    known = _field_names(filled)
+    for word in words:
+        _refuse_usual_word(word, known)
     return tyro.cli(form, args=words, prog=f"langevinrl {program}", default=default, config=flat)
+
+
+def _field_names(form: Any) -> list[str]:
+    """The fields of a form, and of the forms in it."""
+    names: list[str] = []
+    for field in dataclasses.fields(form):
+        inner = getattr(form, field.name, None)
+        names += _field_names(inner) if dataclasses.is_dataclass(inner) else [field.name]
+    return names
+
+
+def _refuse_usual_word(word: str, known: list[str]) -> None:
+    """Says what a flag of other libraries is called here; what is merely near, tyro finds."""
+    name = word.partition("=")[0].lstrip("-").replace("-", "_")
+    if word.startswith("-") and name not in known:
+        hint = usual_word(name, known)
+        if hint:
+            raise UserError(f"unknown flag {word.partition('=')[0]}{hint}")
 
 
 def show(folder: Path) -> None:

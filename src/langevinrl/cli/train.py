@@ -12,9 +12,7 @@ import tyro
 from langevinrl.agents import Common
 from langevinrl.cli import agents
 from langevinrl.cli.forms import parse, show
-from langevinrl.errors import UserError, unknown
-from langevinrl.registry import METHODS
-from langevinrl.runs.config import RunConfig, agent_fields
+from langevinrl.runs.config import RunConfig, agent_class, agent_fields
 from langevinrl.types import Spec
 
 
@@ -24,6 +22,7 @@ class Train:
 
     run: RunConfig
     agent: Common  # filled with an agent of one class, whose own fields are then shown
+    overwrite: bool = False  # give up the run that lies in the folder
 
 
 def main(words: list[str]) -> None:
@@ -32,23 +31,28 @@ def main(words: list[str]) -> None:
         agents.main([])
         print("\nAll fields of one: langevinrl train AGENT --help")
         raise SystemExit(0 if words[:1] in (["-h"], ["--help"]) else 2)
-    config = read(words[0], words[1:])
+    config, overwrite = read_form(words[0], words[1:])
     from langevinrl.runs.train import train
 
-    show(train(config))
+    show(train(config, overwrite=overwrite))
 
 
 def read(what: str, words: list[str]) -> RunConfig:
     """The run that an agent's name or a configuration file means, with the flags beside it."""
+    return read_form(what, words)[0]
+
+
+def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
+    """That run, and whether it may overwrite another."""
     if what.endswith(".json"):
         run = dataclasses.replace(RunConfig.read(Path(what)), out=None)
-    elif what in METHODS:
-        run = RunConfig(env=tyro.MISSING, agent=what)
     else:
-        raise UserError(unknown("agent", what, METHODS))
+        agent_class(what)
+        run = RunConfig(env=tyro.MISSING, agent=what)
     # The sizes come from the environment later; these only let the agent be built and checked.
     agent = run.make_agent(Spec(1, 1))
     defaults = Train(run, cast(Common, agent))
     asked = parse(Train, words, f"train {what}", defaults)
     fields = agent_fields(asked.agent)
-    return dataclasses.replace(asked.run, agent=run.agent, hyperparameters=fields)
+    config = dataclasses.replace(asked.run, agent=run.agent, hyperparameters=fields)
+    return config, asked.overwrite

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from langevinrl.envs.flat import FlatWrapper
+
 # Wrappers with no memory from step to step, but for the time limit's, which is kept.
 FORGETFUL = (
+    FlatWrapper,
     gym.wrappers.OrderEnforcing,
     gym.wrappers.PassiveEnvChecker,
     gym.wrappers.TimeLimit,

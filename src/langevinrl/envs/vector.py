@@ -2,94 +2,86 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
-import multiprocessing
 import os
-import signal
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from langevinrl.envs.factory import (
+    EnvFactory,
+    EnvLike,
+    GymFactory,
+    as_factory,
+    name_of,
+    one_line,
+    provider_of,
+    resolve,
+)
+from langevinrl.envs.flat import FlatWrapper
 from langevinrl.envs.snapshot import EnvState, SnapshotWrapper
+from langevinrl.envs.spaces import TaskSpaces
+from langevinrl.envs.workers import Workers, leave_signals_to_the_loop
 from langevinrl.errors import UserError
 from langevinrl.types import Spec, Transition
 
-EnvFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
+__all__ = [
+    "EnvFactory", "EnvLike", "VectorEnv", "as_factory", "build", "env_seed", "episode_seed",
+    "name_of", "resolve", "task_sizes",
+]  # fmt: skip
+
+# Every environment that was built and still lives, by the place of what its wrappers wrap.
+_BUILT: weakref.WeakValueDictionary[int, gym.Env[Any, Any]] = weakref.WeakValueDictionary()
 
 
-def name_of(env: str | EnvFactory) -> str:
-    """What to call an environment: `module:function` if it is not already a name."""
-    if isinstance(env, str):
-        return env
-    kind = env if hasattr(env, "__qualname__") else type(env)  # a partial, say, has no name itself
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def resolve(env: str) -> EnvFactory:
-    """A factory for `Hopper-v4`, for `module:Id-v0` (imported first) or for `module:function`."""
-    module_name, _, name = env.rpartition(":")
-    if module_name:
-        try:
-            module = importlib.import_module(module_name)
-        except ImportError as error:
-            raise UserError(
-                f"environment {env!r}: cannot import {module_name!r} ({error})"
-            ) from error
-        factory: EnvFactory | None = getattr(module, name, None)
-        if callable(factory):
-            return factory
-    if name not in gym.registry:
-        near = difflib.get_close_matches(name, gym.registry, n=3)
-        hint = f"; near: {', '.join(near)}" if near else ""
-        raise UserError(
-            f"unknown environment {env!r}{hint}. "
-            "Expected a Gymnasium id, module:Id-v0 or module:function."
-        )
-    return lambda: _make(name)
-
-
-def _make(name: str) -> gym.Env[Any, Any]:
-    with warnings.catch_warnings():
-        # The paper's tasks are the v4 ones; that they are "out of date" is known.
-        warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
-        return gym.make(name)
-
-
-def build(factory: EnvFactory, name: str) -> SnapshotWrapper:
+def build(factory: EnvFactory, name: str, bound: float = 1.0) -> SnapshotWrapper:
     """One environment, checked and made ready: flat observations, a bounded box of actions."""
     try:
         env = factory()
     except (ImportError, gym.error.Error) as error:
         raise UserError(f"cannot build {name!r}: {error}{_advice(name, error)}") from error
+    except Exception as error:
+        # What a package meets that expects another MuJoCo; words that its task does not know.
+        provider = provider_of(name)
+        if provider is not None:
+            said = f"cannot build {name!r} with {provider.package} ({one_line(error)})"
+            raise UserError(f"{said}: {provider.install}") from error
+        if isinstance(factory, GymFactory) and isinstance(error, TypeError):
+            raise UserError(f"cannot build {name!r}: {one_line(error)}") from error
+        raise
     if not isinstance(env, gym.Env):
         raise UserError(f"{name!r} made {env!r}; expected a Gymnasium environment")
-    box = env.action_space
-    if not isinstance(box, gym.spaces.Box) or not np.all(np.isfinite([box.low, box.high])):
-        raise UserError(f"{name!r} has action space {box}; expected a Box with finite bounds")
-    if (
-        not isinstance(env.observation_space, gym.spaces.Box)
-        or len(env.observation_space.shape) != 1
-    ):
-        env = gym.wrappers.FlattenObservation(env)
-    if len(box.shape) != 1:
-        raise UserError(f"{name!r} has actions of shape {box.shape}; expected one axis")
-    return SnapshotWrapper(env)
+    _require_new(env, name)
+    return SnapshotWrapper(FlatWrapper(env, name, bound))
 
 
-def task_sizes(env: str) -> Spec:
+def _require_new(env: gym.Env[Any, Any], name: str) -> None:
+    """Refuses an object that already serves: one environment would be stepped for all lanes."""
+    base = env.unwrapped
+    if _BUILT.get(id(base)) is base:
+        raise UserError(
+            f"{name!r} hands out the same {type(base).__name__} twice, and every lane needs one "
+            "of its own: make it inside the function, as in lambda: MyEnv(), not lambda: env"
+        )
+    _BUILT[id(base)] = base
+
+
+def task_sizes(env: str, kwargs: Mapping[str, Any] | None = None) -> Spec:
     """A task's sizes, by building it once."""
-    built = build(resolve(env), env)
+    built = build(as_factory(env, kwargs), env)
     try:
-        observations, actions = built.observation_space.shape, built.action_space.shape
-        assert observations is not None and actions is not None
-        return Spec(observations[0], actions[0])
+        return task_of(built).spec
     finally:
         built.close()
+
+
+def task_of(built: SnapshotWrapper) -> TaskSpaces:
+    """The spaces of the environment itself, under the layers that `build` puts on it."""
+    assert isinstance(built.env, FlatWrapper)
+    return built.env.task
 
 
 def _advice(name: str, error: Exception) -> str:
@@ -115,41 +107,36 @@ class VectorEnv:
 
     def __init__(
         self,
-        env: str | EnvFactory,
+        env: EnvLike,
         seeds: Sequence[int],
         num_envs: int,
         act_bound: float = 1.0,
         asynchronous: bool = False,
     ) -> None:
-        factory = resolve(env) if isinstance(env, str) else env
-        name = name_of(env)
+        factory, name = as_factory(env), name_of(env)
+        self.name = name
         owner, num_all = os.getpid(), len(seeds) * num_envs
+        tasks: list[TaskSpaces] = []  # one for every environment built in this process
 
         def make() -> SnapshotWrapper:
             if os.getpid() != owner:
-                # Ctrl-C reaches the whole group; it is for the loop, which saves before it stops.
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
-            return build(factory, name)
+                leave_signals_to_the_loop()
+            built = build(factory, name, act_bound)
+            tasks.append(task_of(built))
+            return built
 
-        mode = AutoresetMode.SAME_STEP
-        self.vector: SyncVectorEnv | AsyncVectorEnv
+        self.vector: SyncVectorEnv | Workers
+        makers = [make] * num_all
         if asynchronous:
-            # Forked from a clean process: a fork of this one, where JAX has threads, may hang.
-            multiprocessing.set_forkserver_preload([__name__])
-            makers = [make] * num_all
-            self.vector = AsyncVectorEnv(makers, context="forkserver", autoreset_mode=mode)
+            self.vector = Workers(makers)
         else:
-            self.vector = SyncVectorEnv([make] * num_all, autoreset_mode=mode)
+            self.vector = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         self.shape = (len(seeds), num_envs)
         self.seeds = [env_seed(seed, i) for seed in seeds for i in range(num_envs)]
-        box = self.vector.single_action_space
-        assert isinstance(box, gym.spaces.Box)
-        assert self.vector.single_observation_space.shape is not None
-        (obs_dim,), (act_dim,) = self.vector.single_observation_space.shape, box.shape
-        self.spec = Spec(obs_dim, act_dim, act_bound)
-        self.centre = (box.high + box.low) / 2
-        self.stretch = (box.high - box.low) / (2 * act_bound)
-        self.obs = np.zeros((*self.shape, obs_dim), np.float32)
+        self.task = tasks[0]  # the environment's own spaces
+        self.spec = self.task.spec
+        self.centre, self.stretch = self.task.centre, self.task.scale
+        self.obs = np.zeros((*self.shape, self.spec.obs_dim), np.float32)
         self.ended = np.zeros(self.shape, bool)
 
     def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
@@ -160,12 +147,13 @@ class VectorEnv:
 
     def step(self, action: np.ndarray) -> Transition:
         """Step every environment once with `action` (S, E, A)."""
-        sent = self.centre + self.stretch * action.reshape(-1, self.spec.act_dim)
-        obs, reward, terminated, truncated, info = self.vector.step(sent.astype(self.centre.dtype))
+        sent = self.task.stretch(action.reshape(-1, self.spec.act_dim))
+        obs, reward, terminated, truncated, info = self.vector.step(sent)
         ended = terminated | truncated
         last = np.array(obs, np.float32)
         for i in np.flatnonzero(ended):
             last[i] = info["final_obs"][i]
+        self._require_finite(reward, last)
         self.ended = ended.reshape(self.shape)
         transition = Transition(
             obs=self.obs,
@@ -176,6 +164,17 @@ class VectorEnv:
         )
         self.obs = self._shaped(obs)
         return transition
+
+    def _require_finite(self, reward: np.ndarray, last: np.ndarray) -> None:
+        """One NaN in replay would be in every weight soon after; the last checkpoint is sound."""
+        if np.isfinite(reward).all() and np.isfinite(last).all():
+            return
+        fine = np.isfinite(reward) & np.isfinite(last).all(axis=1)
+        lane = int(np.flatnonzero(~fine)[0])
+        raise UserError(
+            f"{self.name!r}: a step of environment {lane} gave a reward of {reward[lane]} and "
+            f"{np.count_nonzero(~np.isfinite(last[lane]))} observed numbers that are not finite"
+        )
 
     def _shaped(self, obs: np.ndarray) -> np.ndarray:
         return np.array(obs, np.float32).reshape(*self.shape, -1)

@@ -2,12 +2,12 @@
 
 A run calls its callbacks in the order of its list, which `runs.train` makes:
 
-1. Record      metrics.jsonl and evaluations.csv
-2. Progress    the line on the console
-3. Evaluate    plays episodes, and tells every callback of the result (`on_evaluation`)
-4. yours       in the order given
+1. Record        metrics.jsonl and evaluations.csv
+2. Progress      the line on the console
+3. PlayEpisodes  evaluates, and tells every callback of the result (`on_evaluation`)
+4. yours         in the order given; `langevinrl.callbacks` has some
 5. StopOnSignal
-6. Save        last: it stores what the others wrote, and saves at once if one of them asked to stop
+6. Save          last: it stores what the others wrote, at once if one of them asked to stop
 
 `on_end` goes through the list backwards, also after an error.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.errors import UserError
+from langevinrl.errors import UserError, field
 from langevinrl.runs import checkpoint
 from langevinrl.runs.evaluate import Evaluation, Evaluator
 from langevinrl.runs.folder import RunFolder, RunLog
@@ -115,7 +115,7 @@ class Progress(Callback):
         self.line.close()
 
 
-class Evaluate(Callback):
+class PlayEpisodes(Callback):
     """Plays episodes every `eval_every` iterations, in environments of its own."""
 
     def on_start(self, run: Run) -> None:
@@ -195,6 +195,6 @@ def require_finite(info: StepInfo) -> dict[str, np.ndarray]:
         if not np.isfinite(value).all():
             raise UserError(
                 f"{name} became {value} at iteration {info.iteration}; the checkpoint is kept. "
-                "A smaller learning rate or --reward-scale usually helps."
+                f"A smaller learning rate or {field('reward_scale')} usually helps."
             )
     return values

@@ -49,12 +49,13 @@ def save(folder: RunFolder, iteration: int, checkpoint: Checkpoint) -> Path:
     final = place / checkpoint_name(iteration)
     draft = draft_of(final)
     draft.mkdir()
+    (draft / METADATA).write_text(json.dumps(checkpoint.metadata))
+    _sync(draft / METADATA)
     for group, arrays in checkpoint.arrays.items():
         path = draft / f"{group}{ARRAYS}"
         save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
+        shutil.copymode(draft / METADATA, path)  # which the library makes for its owner only
         _sync(path)
-    (draft / METADATA).write_text(json.dumps(checkpoint.metadata))
-    _sync(draft / METADATA)
     _sync(draft)
     if final.exists():  # stays loadable under another name until its successor has taken its own
         spare = spare_of(final)
@@ -81,8 +82,8 @@ def load(folder: RunFolder, groups: list[str] | None = None) -> Checkpoint:
     missing = [name for name in names if not (newest / f"{name}{ARRAYS}").exists()]
     if missing:
         raise UserError(
-            f"checkpoint {newest} lacks {', '.join(missing)}: it is damaged, or a saved model, "
-            "which can act but not go on learning"
+            f"checkpoint {newest} lacks {', '.join(missing)}: it is a saved model, which can act "
+            "but not go on learning, or parts of it were not copied along"
         )
     try:
         metadata = json.loads((newest / METADATA).read_text())

@@ -8,14 +8,15 @@ import json
 import math
 import re
 import types
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
-from langevinrl.errors import UserError, unknown
-from langevinrl.registry import METHODS
+from langevinrl.errors import UserError, field, unknown
+from langevinrl.registry import METHODS, Method
+from langevinrl.runs.env_kwargs import EnvKwargs, require_json
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -53,13 +54,16 @@ class RunConfig:
     # its name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
     # the agent's own fields, which have flags of their own
-    hyperparameters: tyro.conf.Suppress[dict[str, Any]] = field(default_factory=dict)
+    hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
+    # passed on to the environment: key=value pairs or JSON
+    env_kwargs: EnvKwargs = dataclasses.field(default_factory=dict)
     # vector steps after warm-up; the paper's length if the task is one of its nine
     iterations: int | None = None
     seed: int = 0  # first seed
     seeds: int = 1  # how many seeds to train side by side: seed, seed + seed_step, ...
     seed_step: int = 1  # from one seed to the next; the paper's are 100, 200, ...
-    out: str | None = None  # run folder; runs/AGENT-ENV-SEED unless told
+    # run folder; unless told runs/AGENT-ENV-SEED, and -2, -3 ... where that holds a run
+    out: str | None = None
     num_envs: int = 5  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
     async_envs: bool = False
@@ -87,24 +91,38 @@ class RunConfig:
 
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
+        plain = RunConfig(**{name: _plain(value) for name, value in vars(self).items()})
+        return plain._resolved()
+
+    def _resolved(self) -> RunConfig:
         _check(RunConfig, vars(self))
+        require_json(self.env_kwargs)
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
         iterations = self._length() if self.iterations is None else self.iterations
-        if self.action_bound == 0:
-            raise UserError("--action-bound 0 leaves no room to act")
-        if self.warmup < self.batch_size:
-            raise UserError(f"--warmup {self.warmup} is less than one batch of {self.batch_size}")
-        if self.capacity < self.warmup:
-            raise UserError(f"--capacity {self.capacity} is less than --warmup {self.warmup}")
-        every = max(1, iterations // EVALUATIONS) if self.eval_every is None else self.eval_every
-        name = re.sub(r"[^\w.-]+", "-", self.env).strip("-")
+        self._check_sizes()
+        every = default_eval_every(iterations) if self.eval_every is None else self.eval_every
         return dataclasses.replace(
             self,
             iterations=iterations,
             eval_every=every,
-            out=self.out or f"runs/{self.agent}-{name}-{self.seed}",
+            out=self.out or self.default_folder(),
             hyperparameters=hyperparameters,
         )
+
+    def default_folder(self) -> str:
+        """Where the run goes unless told: runs/AGENT-ENV-SEED, in letters any disk takes."""
+        agent, env = (re.sub(r"[^\w.-]+", "-", name).strip("-") for name in (self.agent, self.env))
+        return f"runs/{agent}-{env}-{self.seed}"
+
+    def _check_sizes(self) -> None:
+        """Fields that must fit each other."""
+        if self.action_bound == 0:
+            raise UserError(f"{field('action_bound', 0)} leaves no room to act")
+        warmup = field("warmup", self.warmup)
+        if self.warmup < self.batch_size:
+            raise UserError(f"{warmup} is less than one batch of {self.batch_size}")
+        if self.capacity < self.warmup:
+            raise UserError(f"{field('capacity', self.capacity)} is less than {warmup}")
 
     def _length(self) -> int:
         """How long the paper trains on this task."""
@@ -115,19 +133,17 @@ class RunConfig:
         hint = f" (did you mean {self.env.replace(task, near[0])}?)" if near else ""
         raise UserError(
             f"{self.env!r} is not one of the paper's nine tasks{hint}: "
-            "say how long with --iterations"
+            f"say how long with {field('iterations', 'N')}"
         )
 
     def make_agent(self, spec: Spec) -> Agent:
         """The agent for a task of these sizes."""
-        if self.agent not in METHODS:
-            raise UserError(unknown("agent", self.agent, METHODS))
-        kind = METHODS[self.agent].load()
+        kind = agent_class(self.agent)
         known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
         for name in self.hyperparameters:
             if name not in known:
                 raise UserError(unknown(f"field of {self.agent}", name, known))
-        values: dict[str, Any] = _tupled(self.hyperparameters)
+        values = {name: _plain(value) for name, value in self.hyperparameters.items()}
         _check(kind, values)  # first: an agent compares its fields with each other
         agent: Agent = kind(spec=spec, **values)
         return agent
@@ -149,14 +165,41 @@ class RunConfig:
         for name in table:
             if name not in known:
                 raise UserError(f"{path}: " + unknown("field", name, known))
-        config = cls(**table)
+        config = cls(**{name: _plain(value) for name, value in table.items()})
         _check(cls, vars(config))
-        return dataclasses.replace(config, hyperparameters=_tupled(config.hyperparameters))
+        values = {name: _plain(value) for name, value in config.hyperparameters.items()}
+        return dataclasses.replace(config, hyperparameters=values)
 
 
-def _tupled(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists only; an agent must be hashable."""
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+def default_eval_every(iterations: int) -> int:
+    """Iterations between evaluations unless told: a fortieth of the run."""
+    return max(1, iterations // EVALUATIONS)
+
+
+def agent_class(name: str) -> type[Any]:
+    """The class of a registered agent, or of `module:Class` written elsewhere."""
+    if name not in METHODS and ":" not in name:
+        raise UserError(unknown("agent", name, [*METHODS, "module:Class"]))
+    try:
+        kind = METHODS[name].load() if name in METHODS else Method(name, "", "", "", "").load()
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"agent {name!r} cannot be loaded: {error}") from error
+    if not (dataclasses.is_dataclass(kind) and hasattr(kind, "update")):
+        raise UserError(f"{name!r} is no agent; docs/adding-an-agent.md says what one is")
+    return kind
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's, paths as text, lists (JSON has no others) as tuples."""
+    if getattr(value, "ndim", None) == 0:
+        return value.item()
+    if isinstance(value, dict):
+        return {k: v.item() if getattr(v, "ndim", None) == 0 else v for k, v in value.items()}
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def agent_fields(agent: Any) -> dict[str, Any]:
@@ -171,6 +214,8 @@ def _check(kind: type[Any], values: dict[str, Any]) -> None:
         hint = hints[name]
         if not _fits(value, hint):
             raise UserError(f"{name} is {value!r}; expected {_describe(hint)}")
+        if value == () and get_args(hint)[:1] == (int,):
+            raise UserError(f"{name} has no numbers; expected at least one")
         least, most = RANGES.get(name, (0 if hint is float else 1, math.inf))
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, bool) or not isinstance(number, int | float):

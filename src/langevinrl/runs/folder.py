@@ -2,6 +2,7 @@
 
 config.json      every field of the run
 versions.json    what it was made with
+spaces.json      what the task observes and how it acts, so that loading needs no environment
 metrics.jsonl    losses and values, a line per seed
 evaluations.csv  a row per evaluation episode
 resumes.jsonl    a line per time it was continued
@@ -15,18 +16,22 @@ The folder of a sweep has sweep.json, its run folders in jobs/, and the standing
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
+import shlex
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from langevinrl.errors import UserError
+from langevinrl.errors import UserError, field
 
 CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
 )  # fmt: skip
 CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
+SPACES = "spaces.json"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # Of one job's state: how far it is, what went wrong at each try, that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
@@ -53,6 +58,7 @@ class RunFolder:
         self.checkpoints = self.path / CHECKPOINTS
         self.resumes = self.path / RESUMES
         self.curve = self.path / CURVE
+        self.spaces = self.path / SPACES
 
     def __str__(self) -> str:
         return str(self.path)
@@ -75,8 +81,9 @@ class RunFolder:
         """Refuses to begin a run where one lies, or where files of its names are someone else's."""
         if self.config.exists():
             raise UserError(
-                f"{self} already holds a run: continue it with `langevinrl resume {self}`, "
-                "or choose another --out"
+                f"{self} already holds a run: continue it with `langevinrl resume "
+                f"{shlex.quote(str(self))}`, choose another {field('out')}, or replace it with "
+                f"{field('overwrite')}"
             )
         taken = [
             path.name
@@ -86,8 +93,23 @@ class RunFolder:
         if taken:
             raise UserError(
                 f"{self} has {', '.join(taken)} but no {CONFIG}: a new run would write over what "
-                "is not its own. Choose another --out"
+                f"is not its own. Choose another {field('out')}"
             )
+
+    def is_untouched(self) -> bool:
+        """Whether a run here ended before it learned or logged anything: nothing would be lost."""
+        logged = [_num_lines(path, 2) for path in (self.metrics, self.evaluations)]
+        # The table of evaluations begins with its header.
+        return not self.saved_checkpoints() and logged[0] == 0 and logged[1] <= 1
+
+    def clear(self) -> None:
+        """Remove all that a run has written here, and nothing else."""
+        for checkpoint in self.checkpoints.glob("*"):  # hidden ones too
+            if is_our_checkpoint(checkpoint):
+                shutil.rmtree(checkpoint)
+        files = (self.config, self.versions, self.metrics, self.evaluations, self.resumes)
+        for file in (*files, self.spaces, self.curve):
+            file.unlink(missing_ok=True)
 
     def create(self, made_with: dict[str, Any]) -> None:
         """Lay out the folder: a place for checkpoints, and the list of versions last."""
@@ -122,6 +144,14 @@ class RunFolder:
         """Whole checkpoints, the oldest first; of one iteration the spare copy comes first."""
         found = [path for path in self.checkpoints.glob("*") if _is_whole(path)]
         return sorted(found, key=lambda path: (path.stem, not path.suffix))
+
+
+def _num_lines(path: Path, most: int) -> int:
+    """Lines of a file, counted to `most`; 0 if there is no file."""
+    if not path.exists():
+        return 0
+    with path.open() as file:
+        return sum(1 for _ in itertools.islice(file, most))
 
 
 def checkpoint_name(iteration: int) -> str:

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from langevinrl.agents import Agent
-from langevinrl.envs.vector import EnvFactory, VectorEnv
+from langevinrl.envs.check import require_sound
+from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
 from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
@@ -55,8 +56,11 @@ class Run:
         start: Checkpoint | None = None,
     ) -> None:
         """`env` and `agent` replace those the configuration names; `start` is where to go on."""
-        self.config, self.env = config, env or config.env
+        self.config = config
+        self.env = env or as_factory(config.env, config.env_kwargs)
         self.callbacks, self.start = list(callbacks), start
+        if start is None:
+            require_sound(self.env)
         seeds = config.seed_list
         self.envs = VectorEnv(
             self.env, seeds, config.num_envs, config.action_bound, config.async_envs

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.errors import UserError
+from langevinrl.errors import UserError, field
 from langevinrl.types import Batch, Spec, Transition
 
 
@@ -93,7 +93,7 @@ def _check_fits(num_bytes: int, capacity: int) -> None:
         fitting = int(capacity * 0.8 * available / num_bytes)
         raise UserError(
             f"replay would need {num_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; "
-            f"try --capacity {fitting} or fewer --seeds"
+            f"try {field('capacity', fitting)} or fewer {field('seeds')}"
         )
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from langevinrl.envs.vector import EnvFactory
-from langevinrl.errors import UserError
+from langevinrl.errors import UserError, field
 from langevinrl.runs import checkpoint
 from langevinrl.runs.callbacks import (
     Callback,
-    Evaluate,
+    PlayEpisodes,
     Progress,
     Record,
     Save,
     StopOnSignal,
 )
-from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.runs.loop import Run
+from langevinrl.runs.places import Hold, require_available, take
+from langevinrl.runs.saved import write_spaces
 from langevinrl.runs.versions import versions
 
 
@@ -29,21 +31,22 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, iteration: int, folder: Path) -> None:
         super().__init__(
-            f"Stopped at iteration {iteration}.  Go on with: langevinrl resume {folder}"
+            f"Stopped at iteration {iteration}.  "
+            f"Go on with: langevinrl resume {shlex.quote(str(folder))}"
         )
         self.folder = folder
 
 
 class _WriteConfig(Callback):
-    """Makes the folder, once everything that could be refused has been built."""
+    """Lays out the folder, once everything that could be refused has been built."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
 
     def on_start(self, run: Run) -> None:
         # The configuration first: a run killed here is then resumed, not taken for a stranger's.
-        self.folder.path.mkdir(parents=True, exist_ok=True)
         run.config.write(self.folder.config)
+        write_spaces(self.folder, run.envs.task)
         if self.folder.versions.exists():
             self.folder.record_resume(run.iteration, versions())
         else:
@@ -56,16 +59,28 @@ def train(
     env: EnvFactory | None = None,
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
+    overwrite: bool = False,
 ) -> Path:
     """Train from scratch into a new folder; returns it.  `env` replaces the named environment.
 
     train(RunConfig("Pendulum-v1", agent="nclql", iterations=5_000))
+
+    Without `out` the folder is runs/AGENT-ENV-SEED, or the next of -2, -3 ... that holds no run.
+    `overwrite` gives up the run that lies there.
     """
+    numbered = config.out is None and not overwrite
     config = config.resolved()
-    assert config.out is not None
-    folder = RunFolder(config.out)
-    folder.require_free()
-    return _finish(config, folder, None, env, callbacks, quiet)
+    place = str(config.out)
+    if not numbered and not overwrite:
+        require_available(RunFolder(place))
+    run = Run(config, env=env)
+    try:
+        folder, hold = take(place, numbered=numbered, overwrite=overwrite)
+    except BaseException:
+        run.envs.close()
+        raise
+    run.config = dataclasses.replace(config, out=str(folder))
+    return _finish(run, folder, hold, None, callbacks, quiet)
 
 
 def resume(
@@ -75,11 +90,12 @@ def resume(
     env: EnvFactory | None = None,
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
+    eval_every: int | None = None,
 ) -> Path:
     """Continue a stopped run from its last checkpoint, to `iterations` if given.
 
-    A run that was killed before its first checkpoint starts anew; one whose checkpoints were taken
-    away is left as it is.
+    `eval_every` changes how often it is evaluated from here on.  A run that was killed before its
+    first checkpoint starts anew; one whose checkpoints were taken away is left as it is.
     """
     folder = RunFolder(path)
     config = read_config(folder)
@@ -91,10 +107,17 @@ def resume(
         _require_never_saved(folder, config)
     if iterations is not None:
         config = dataclasses.replace(config, iterations=iterations)
+    if eval_every is not None:
+        config = dataclasses.replace(config, eval_every=eval_every)
     done = saved.metadata["iteration"] if saved else 0
     if done > (config.iterations or 0):
-        raise UserError(f"{folder} is at iteration {done}, past --iterations {iterations}")
-    return _finish(config, folder, saved, env, callbacks, quiet)
+        asked = field("iterations", iterations)
+        raise UserError(f"{folder} is at iteration {done}, past {asked}")
+    config = dataclasses.replace(config, out=str(folder))  # which may have been moved
+    positions = saved.metadata["logs"] if saved else None
+    run = Run(config, env=env, start=saved)
+    # Not held where another process hangs in it: a sweep that has given that one up goes on here.
+    return _finish(run, folder, Hold(folder), positions, callbacks, quiet)
 
 
 def read_config(folder: RunFolder) -> RunConfig:
@@ -118,27 +141,30 @@ def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
 
 
 def _finish(
-    config: RunConfig,
+    run: Run,
     folder: RunFolder,
-    saved: Checkpoint | None,
-    env: EnvFactory | None,
+    hold: Hold,
+    log_positions: dict[str, int] | None,
     callbacks: Sequence[Callback],
     quiet: bool,
 ) -> Path:
     """Loop to the end, or to a stop, and leave a checkpoint either way."""
-    record = Record(folder, saved.metadata["logs"] if saved else None)
-    signals = StopOnSignal()
-    hung = [
+    record, signals = Record(folder, log_positions), StopOnSignal()
+    run.callbacks = [
         _WriteConfig(folder),
         record,
         Progress(folder, quiet),
-        Evaluate(),
+        PlayEpisodes(),
         *callbacks,
         signals,
         Save(folder, record),
     ]
-    with Run(config, env=env, callbacks=hung, start=saved) as run:
-        run.until(config.iterations or 0)
-    if signals.received and run.iteration < (config.iterations or 0):
+    length = run.config.iterations or 0
+    try:
+        with run:
+            run.until(length)
+    finally:
+        hold.release()
+    if signals.received and run.iteration < length:
         raise Stopped(run.iteration, folder.path)
     return folder.path

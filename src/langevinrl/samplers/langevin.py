@@ -46,21 +46,52 @@ def walk(
     project: Callable[[Array], Array] = lambda x: x,
     *,
     trace: bool = False,
+    noisy: bool = True,
 ) -> Array:
     """Half a step along `score(x, level)` plus matched noise, for every step of the plan.
 
-    Returns its end, or with `trace` every point of it, the start first: (steps + 1, ...).
+    Returns its end, or with `trace` every point of it, the start first: (steps + 1, ...).  If not
+    `noisy` the noise is left out, and the walk climbs to a mode.
     """
 
     def step(x: Array, now: tuple[Array, Array, Key]) -> tuple[Array, Array | None]:
         size, level, noise_key = now
-        noise = jax.random.normal(noise_key, x.shape)
-        x = project(x + size / 2 * score(x, level) + jnp.sqrt(size) * noise)
+        if noisy:
+            noise = jax.random.normal(noise_key, x.shape)
+            x = project(x + size / 2 * score(x, level) + jnp.sqrt(size) * noise)
+        else:
+            x = project(x + size / 2 * score(x, level))
         return x, x if trace else None
 
     keys = jax.random.split(key, len(plan.step_size))
     end, passed = jax.lax.scan(step, start, (*plan, keys))
     return end if passed is None else jnp.concatenate([start[None], passed])
+
+
+def sample(
+    energy: Callable[[Array, Array], Array],
+    start: Array,
+    plan: Plan,
+    key: Key,
+    project: Callable[[Array], Array] = lambda x: x,
+    *,
+    trace: bool = False,
+) -> Array:
+    """Points that follow exp(-energy(x, level)), from `start` (..., D); any energy JAX can derive.
+
+    `energy` takes points (..., D) and the plan's level, and returns (...).  An annealed plan walks
+    from the smoothest energy, level 0, to the true one; with a constant plan the level is always 0.
+
+        sigmas = geometric_sigmas(5.0, 0.1, 20)
+        sample(energy, jnp.zeros((1000, 2)), annealed_plan(sigmas, 50, 1e-3), jax.random.key(0))
+
+    `project` is applied after every step (a box, say); with `trace` as in `walk`.
+    """
+
+    def score(x: Array, level: Array) -> Array:
+        return -jax.grad(lambda points: energy(points, level).sum())(x)
+
+    return walk(score, start, plan, key, project, trace=trace)
 
 
 def unit(gradient: Array) -> Array:
@@ -77,6 +108,7 @@ class Chain(NamedTuple):
     start: StartLaw
     clip: bool  # project onto the box after every step
     normalise: bool  # follow the gradient's direction only, so that w is a drift length
+    noisy: bool = True  # without noise only the start is left to chance
 
 
 def draw(
@@ -102,7 +134,7 @@ def draw(
 
     box = partial(jnp.clip, min=-chain.bound, max=chain.bound)
     project = box if chain.clip else lambda x: x
-    action = walk(score, start, chain.plan, walk_key, project, trace=trace)
+    action = walk(score, start, chain.plan, walk_key, project, trace=trace, noisy=chain.noisy)
     # An action leaves the chain inside its box, whether or not the walk was held there.
     return action.at[-1].set(box(action[-1])) if trace else box(action)
 

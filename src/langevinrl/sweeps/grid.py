@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError, unknown
-from langevinrl.registry import METHODS
-from langevinrl.runs.config import RunConfig
+from langevinrl.runs.config import RunConfig, agent_class
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
@@ -64,10 +63,8 @@ def make_config(settings: Mapping[str, Any]) -> RunConfig:
         raise UserError("a run needs an env: give it in the base, or as an axis")
     run = {name: value for name, value in settings.items() if name in RUN_FIELDS}
     rest = {name: value for name, value in settings.items() if name not in RUN_FIELDS}
-    agent = run.get("agent", RunConfig.agent)
-    if agent not in METHODS:
-        raise UserError(unknown("agent", str(agent), METHODS))
-    known = [f.name for f in dataclasses.fields(METHODS[agent].load()) if f.name != "spec"]
+    agent = str(run.get("agent", RunConfig.agent))
+    known = [f.name for f in dataclasses.fields(agent_class(agent)) if f.name != "spec"]
     for name in rest:
         if name not in known:
             raise UserError(unknown(f"field of a run or of {agent}", name, [*known, *RUN_FIELDS]))
@@ -118,4 +115,6 @@ def job_id(config: RunConfig) -> str:
 
 def _digest(config: RunConfig, without: Sequence[str]) -> str:
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
+    if not config.env_kwargs:
+        del table["env_kwargs"]  # sweeps begun before there was this field keep their ids
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -120,6 +121,12 @@ def run_here(
 
 def memory_needs(jobs: Sequence[Job]) -> list[int]:
     """Bytes of each job's replay; building each task once also finds a name that is wrong."""
-    sizes = {env: task_sizes(env) for env in {job.config.env for job in jobs}}
-    specs = [sizes[job.config.env] for job in jobs]
+    tasks = {_task_key(job): job.config for job in jobs}
+    sizes = {key: task_sizes(one.env, one.env_kwargs) for key, one in tasks.items()}
+    specs = [sizes[_task_key(job)] for job in jobs]
     return [replay_bytes(j.config, s.obs_dim, s.act_dim) for j, s in zip(jobs, specs, strict=True)]
+
+
+def _task_key(job: Job) -> str:
+    """Jobs with the same key build the same environment."""
+    return json.dumps([job.config.env, job.config.env_kwargs])

@@ -1,0 +1,55 @@
+"""The layer over every environment: flat float32 observations and rewards that are numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from langevinrl.envs.spaces import TaskSpaces, require_box, require_observable
+from langevinrl.errors import UserError
+
+
+class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
+    """Lays observations of any shape flat; a Box with one axis passes as it is.
+
+    It remembers nothing from step to step.  `task` has the spaces of what it wraps.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], name: str, bound: float = 1.0) -> None:
+        super().__init__(env)
+        self.name = name
+        space = env.observation_space
+        require_observable(space, name)
+        self.task = TaskSpaces(space, require_box(env.action_space, name), bound)
+        self.is_flat = isinstance(space, gym.spaces.Box) and len(space.shape) == 1
+        if not self.is_flat:
+            size = (self.task.spec.obs_dim,)
+            self.observation_space = gym.spaces.Box(-np.inf, np.inf, size, np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        return self._flat(obs), info
+
+    def step(self, action: np.ndarray) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        if isinstance(reward, np.ndarray) and reward.shape:
+            reward = self._scalar(reward)
+        obs = self._flat(obs)
+        if terminated or truncated:
+            obs = np.array(obs)  # the reset that follows may write into the same memory
+        return obs, reward, terminated, truncated, info
+
+    def _flat(self, obs: Any) -> Any:
+        return obs if self.is_flat else self.task.flatten(obs)[0][0]
+
+    def _scalar(self, reward: np.ndarray) -> Any:
+        if reward.size != 1:
+            raise UserError(
+                f"{self.name!r} pays a reward of shape {reward.shape}; expected one number a step. "
+                "Sum or weigh its parts in the environment."
+            )
+        return reward.reshape(()).item()

@@ -1,0 +1,267 @@
+"""What a task observes and how it acts: flat arrays on our side, its own shapes and units on its.
+
+Needs neither the environment nor JAX: as JSON it goes beside saved weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from langevinrl.errors import UserError
+from langevinrl.types import Spec
+
+Json: TypeAlias = dict[str, Any]
+LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+
+
+class TaskSpaces:
+    """A task's observation space and action box, and the way between them and flat arrays.
+
+    task = TaskSpaces.from_env(gymnasium.make("Pendulum-v1"))
+    rows, single = task.flatten(obs)              # (B, O) float32
+    action = task.stretch(np.zeros((1, task.spec.act_dim), np.float32))
+    """
+
+    def __init__(
+        self, observation_space: spaces.Space[Any], action_space: spaces.Box, bound: float = 1.0
+    ) -> None:
+        """`bound` is the half-width of the box that agents act in."""
+        self.observation_space, self.action_space, self.bound = (
+            observation_space,
+            action_space,
+            bound,
+        )
+        self.spec = Spec(_flat_size(observation_space), int(np.prod(action_space.shape)), bound)
+        # Halved before they are added: the widest finite box would overflow.
+        low, high = action_space.low.reshape(-1), action_space.high.reshape(-1)
+        self.centre = high / 2 + low / 2
+        self.scale = (high / 2 - low / 2) / bound
+        self._low, self._high = low, high
+        edges = self._affine(np.array([[-bound], [bound]], np.float32))
+        self._rounds_out = bool((edges[0] < low).any() or (edges[1] > high).any())
+
+    @classmethod
+    def from_env(cls, env: gym.Env[Any, Any], bound: float = 1.0) -> TaskSpaces:
+        """The spaces of an environment that has been found fit (`require_box`)."""
+        name = env.spec.id if env.spec else type(env.unwrapped).__name__
+        return cls(env.observation_space, require_box(env.action_space, name), bound)
+
+    def flatten(self, obs: Any) -> tuple[np.ndarray, bool]:
+        """One observation or a batch of them as rows (B, O) float32, and whether it was one.
+
+        A batch of a Dict is a dict of batches, as a vector environment hands it out.
+        """
+        single = _is_single(self.observation_space, obs, "obs")
+        parts = _flat_parts(self.observation_space, obs, single, "obs")
+        rows = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return rows, single
+
+    def stretch(self, action: np.ndarray) -> np.ndarray:
+        """Actions (B, A) in [-bound, bound] in the task's own units, shape and dtype, (B, ...).
+
+        One beyond the bound lands beyond the task's box by as much: nothing is clipped here.
+        """
+        sent = self._affine(action)
+        if self._rounds_out:  # the last digit of a lopsided box may fall outside of it
+            inside = np.abs(action) <= self.bound
+            sent = np.where(inside, np.clip(sent, self._low, self._high), sent)
+        return sent.reshape(len(action), *self.action_space.shape)
+
+    def _affine(self, action: np.ndarray) -> np.ndarray:
+        return (self.centre + self.scale * action).astype(self.centre.dtype)
+
+    def to_json(self) -> Json:
+        """The same as plain JSON; infinite numbers are the words "inf" and "-inf"."""
+        return {
+            "observation": space_to_json(self.observation_space),
+            "action": space_to_json(self.action_space),
+            "bound": self.bound,
+        }
+
+    @classmethod
+    def from_json(cls, table: Json) -> TaskSpaces:
+        """What `to_json` wrote."""
+        action = space_from_json(table["action"])
+        assert isinstance(action, spaces.Box)
+        return cls(space_from_json(table["observation"]), action, table["bound"])
+
+
+def require_box(space: spaces.Space[Any], name: str) -> spaces.Box:
+    """The action space if it is a box of real numbers with finite bounds; else what to use."""
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        raise UserError(
+            f"{name!r} has discrete actions, {space}; every method here draws real-valued ones "
+            "from a Box. Use a method for discrete actions, such as DQN, or the task's "
+            "continuous version if it has one (LunarLander-v3: continuous=True)."
+        )
+    if not isinstance(space, spaces.Box):
+        raise UserError(
+            f"{name!r} has action space {space}; expected one Box with finite bounds. Join its "
+            "parts in a wrapper that takes one flat Box."
+        )
+    if not np.issubdtype(space.dtype, np.floating):
+        raise UserError(
+            f"{name!r} acts in an integer box, {space}; every method here draws real-valued "
+            "actions. If rounding is meant, wrap it: gymnasium.wrappers.TransformAction(env, "
+            "lambda a: a.round().astype(int), a float32 Box of the same bounds)."
+        )
+    if not np.all(np.isfinite([space.low, space.high])):
+        raise UserError(
+            f"{name!r} acts in {space}; expected a Box with finite bounds. Give it bounds of "
+            "your own: gymnasium.wrappers.TransformAction(env, lambda a: a, Box(-1, 1, shape)). "
+            "A ClipAction wrapper opens any box to infinity: leave it out, or put RescaleAction "
+            "in its place."
+        )
+    if np.any(space.low > space.high) or not space.low.size:
+        raise UserError(f"{name!r} acts in {space}, which holds no action")
+    return space
+
+
+def require_observable(space: spaces.Space[Any], name: str) -> None:
+    """Refuses observations that have no flat form of a fixed size."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        for _, part in _children(space):
+            require_observable(part, name)
+    elif not isinstance(space, LEAVES):
+        raise UserError(
+            f"{name!r} observes {space}; expected Box, Discrete, MultiDiscrete, MultiBinary, or a "
+            "Dict or Tuple of these. Turn it into a Box with gymnasium.wrappers."
+            "TransformObservation."
+        )
+
+
+def _children(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space[Any]]]:
+    """Keys and spaces in the order in which they are laid side by side."""
+    if isinstance(space, spaces.Dict):
+        return list(space.spaces.items())
+    return list(enumerate(space.spaces))
+
+
+def _flat_size(space: spaces.Space[Any]) -> int:
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return sum(_flat_size(part) for _, part in _children(space))
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        return int(_choices(space).sum())
+    return int(np.prod(_shape(space)))
+
+
+def _shape(space: spaces.Space[Any]) -> tuple[int, ...]:
+    assert space.shape is not None  # only Dict, Tuple and what `require_observable` refuses
+    return space.shape
+
+
+def _choices(space: spaces.Discrete | spaces.MultiDiscrete) -> np.ndarray:
+    """How many values each number may take."""
+    return np.ravel(space.n if isinstance(space, spaces.Discrete) else space.nvec)
+
+
+def _part(space: spaces.Dict | spaces.Tuple, obs: Any, key: Any, where: str) -> Any:
+    """One part of a composed observation."""
+    wanted = Mapping if isinstance(space, spaces.Dict) else Sequence
+    if not isinstance(obs, wanted) or isinstance(obs, str):
+        keys = [key for key, _ in _children(space)]
+        raise UserError(f"{where} is {type(obs).__name__}; expected one with the parts {keys}")
+    try:
+        return obs[key]
+    except (KeyError, IndexError):
+        raise UserError(f"{where} lacks the part {key!r}") from None
+
+
+def _is_single(space: spaces.Space[Any], obs: Any, where: str) -> bool:
+    """Whether this is one observation; False for a batch, told by its first part."""
+    while isinstance(space, spaces.Dict | spaces.Tuple):
+        key, inner = _children(space)[0]
+        obs, space, where = _part(space, obs, key, where), inner, f"{where}[{key!r}]"
+    found, shape = np.shape(obs), _shape(space)
+    if found != shape and found[1:] != shape:
+        raise _wrong_shape(where, found, shape)
+    return found == shape
+
+
+def _wrong_shape(where: str, found: tuple[int, ...], shape: tuple[int, ...]) -> UserError:
+    batch = f"(B, {', '.join(map(str, shape))})" if shape else "(B,)"
+    return UserError(f"{where} has shape {found}; expected {shape}, or {batch} for a batch")
+
+
+def _flat_parts(space: spaces.Space[Any], obs: Any, single: bool, where: str) -> list[np.ndarray]:
+    """The parts of an observation, each (B, ·) float32."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        nested = [
+            _flat_parts(part, _part(space, obs, key, where), single, f"{where}[{key!r}]")
+            for key, part in _children(space)
+        ]
+        return [rows for parts in nested for rows in parts]
+    value = np.asarray(obs)
+    shape = _shape(space)
+    if value.shape[0 if single else 1 :] != shape:
+        raise _wrong_shape(where, value.shape, shape)
+    rows = value.astype(space.dtype).reshape(1 if single else len(value), -1)
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        return [_one_hot(space, rows, where)]
+    return [rows.astype(np.float32)]
+
+
+def _one_hot(
+    space: spaces.Discrete | spaces.MultiDiscrete, rows: np.ndarray, where: str
+) -> np.ndarray:
+    """Integers (B, K) as K blocks of zeros with a single one, side by side."""
+    choices = _choices(space)
+    rows = rows - np.ravel(space.start)
+    if ((rows < 0) | (rows >= choices)).any():
+        raise UserError(f"{where} holds a value outside of {space}")
+    flat = np.zeros((len(rows), int(choices.sum())), np.float32)
+    starts = np.concatenate([[0], choices.cumsum()[:-1]])
+    np.put_along_axis(flat, rows + starts, 1.0, axis=1)
+    return flat
+
+
+def space_to_json(space: spaces.Space[Any]) -> Json:
+    """A space as plain JSON."""
+    table: Json = {"kind": type(space).__name__}
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return table | {"parts": [[key, space_to_json(part)] for key, part in _children(space)]}
+    if isinstance(space, spaces.Box):
+        bounds = {"low": _bounds_to_json(space.low), "high": _bounds_to_json(space.high)}
+        return table | {"shape": list(space.shape), "dtype": str(space.dtype)} | bounds
+    if isinstance(space, spaces.MultiBinary):
+        return table | {"shape": list(space.shape)}
+    if isinstance(space, spaces.Discrete):
+        return table | {"n": int(space.n), "start": int(space.start)}
+    assert isinstance(space, spaces.MultiDiscrete), space
+    return table | {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
+
+
+def space_from_json(table: Json) -> spaces.Space[Any]:
+    """What `space_to_json` wrote."""
+    kind = table["kind"]
+    if kind in ("Dict", "Tuple"):
+        parts = [(key, space_from_json(part)) for key, part in table["parts"]]
+        return spaces.Dict(parts) if kind == "Dict" else spaces.Tuple([part for _, part in parts])
+    if kind == "Box":
+        shape, dtype = tuple(table["shape"]), np.dtype(table["dtype"])
+        low, high = (_bounds_from_json(table[side], shape, dtype) for side in ("low", "high"))
+        return spaces.Box(low, high, shape, dtype.type)
+    if kind == "MultiBinary":
+        shape = tuple(table["shape"])
+        return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
+    if kind == "Discrete":
+        return spaces.Discrete(table["n"], start=table["start"])
+    return spaces.MultiDiscrete(table["nvec"], start=table["start"])
+
+
+def _bounds_to_json(bounds: np.ndarray) -> Any:
+    """One number if all are the same, else a flat list."""
+    flat = [v if np.isfinite(v) else str(v) for v in bounds.reshape(-1).tolist()]
+    return flat[0] if flat and all(v == flat[0] for v in flat) else flat
+
+
+def _bounds_from_json(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    if not isinstance(value, list):
+        return np.full(shape, float(value) if isinstance(value, str) else value, dtype)
+    flat = [float(number) if isinstance(number, str) else number for number in value]
+    return np.array(flat, dtype).reshape(shape)

@@ -1,0 +1,55 @@
+"""Observations of mean 0 and width 1 by fixed numbers, the same wherever the task is played.
+
+Running statistics differ from lane to lane, start afresh in evaluation and are lost on resume.
+These are measured once, under random actions, and are part of what makes the environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory, name_of
+from langevinrl.envs.flat import FlatWrapper
+
+LEAST_STD = 1e-3  # a number that hardly moves is not blown up
+MOST = 10.0  # standard deviations; what lies further out is clipped
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Makes an environment whose flat observations are (obs - mean) / std."""
+
+    factory: EnvFactory
+    name: str
+    mean: np.ndarray  # (O,)
+    std: np.ndarray  # (O,)
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        flat = FlatWrapper(self.factory(), self.name)
+        box = gym.spaces.Box(-MOST, MOST, self.mean.shape, np.float32)
+        return gym.wrappers.TransformObservation(flat, self.apply, box)
+
+    def apply(self, obs: np.ndarray) -> np.ndarray:
+        scaled = (obs - self.mean) / self.std
+        return np.clip(scaled, -MOST, MOST).astype(np.float32)
+
+
+def standardise(env: EnvLike, steps: int = 5_000, seed: int = 0) -> Standardised:
+    """A factory of the environment with standardised observations, measured over random steps.
+
+    make = standardise("Hopper-v5")      # then Model("nclql", make), or --env my_tasks:make
+    """
+    factory, name = as_factory(env), name_of(env)
+    played = FlatWrapper(factory(), name)
+    played.action_space.seed(seed)
+    rows = [played.reset(seed=seed)[0]]
+    for _ in range(steps):
+        obs, _, terminated, truncated, _ = played.step(played.action_space.sample())
+        rows.append(played.reset()[0] if terminated or truncated else obs)
+    played.close()
+    table = np.array(rows, np.float64)
+    return Standardised(factory, name, table.mean(axis=0), table.std(axis=0).clip(LEAST_STD))

@@ -1,0 +1,120 @@
+"""Whatever a user calls an environment becomes a function that makes one, or a sentence."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import toys
+
+from langevinrl.envs import factory
+from langevinrl.envs.vector import VectorEnv, as_factory, name_of, task_sizes
+from langevinrl.errors import UserError
+
+
+def gravity(env: gym.Env[Any, Any]) -> Any:
+    return env.get_wrapper_attr("g")
+
+
+def limit(env: gym.Env[Any, Any]) -> Any:
+    assert env.spec is not None
+    return env.spec.max_episode_steps
+
+
+def refused(env: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        as_factory(env)
+    return str(caught.value)
+
+
+def weighted(pay: float = 1.0) -> gym.Env[Any, Any]:
+    return gym.wrappers.TransformReward(toys.timed(), partial(np.multiply, pay))
+
+
+def test_an_id_a_spec_an_instance_and_a_vector_environment() -> None:
+    instance = gym.make("Pendulum-v1", g=3.0, max_episode_steps=7)
+    assert instance.spec is not None
+    for env in (instance, instance.spec, gym.make_vec("Pendulum-v1", 4, g=3.0)):
+        make = as_factory(env)
+        assert name_of(make) == name_of(env) == "Pendulum-v1"
+        first, second = make(), make()
+        assert first.unwrapped is not second.unwrapped and first.unwrapped is not instance.unwrapped
+        assert gravity(first) == 3.0
+    assert limit(as_factory(instance)()) == 7
+    assert gravity(as_factory("Pendulum-v1", {"g": 5.0})()) == 5.0
+    assert gravity(as_factory(instance, {"g": 5.0})()) == 5.0
+
+
+def test_the_wrappers_of_an_instance_are_made_again() -> None:
+    wrapped = gym.wrappers.RescaleAction(gym.make("Pendulum-v1"), np.float32(-3), np.float32(3))
+    assert isinstance(as_factory(wrapped)(), gym.wrappers.RescaleAction)
+    many = gym.make_vec("Pendulum-v1", 2, wrappers=[gym.wrappers.FlattenObservation])
+    assert isinstance(as_factory(many)(), gym.wrappers.FlattenObservation)
+
+
+def test_what_cannot_be_made_again_asks_for_a_function() -> None:
+    assert "Clock" in refused(toys.Clock()) and "pass a function" in refused(toys.Clock())
+    assert "Memory" in refused(toys.Memory(gym.make("Pendulum-v1")))
+    by_hand = gym.vector.SyncVectorEnv([lambda: gym.make("Pendulum-v1")])
+    assert "pass a function" in refused(by_hand)
+    counted = gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec("Pendulum-v1", 2))
+    assert "RecordEpisodeStatistics" in refused(counted)
+    assert "expected a Gymnasium id" in refused(3)
+
+
+def test_no_window_is_opened_for_each_of_many() -> None:
+    spec = gym.spec("Pendulum-v1")
+    spec = gym.envs.registration.EnvSpec.from_json(spec.to_json())
+    spec.kwargs["render_mode"] = "human"
+    assert as_factory(spec)().render_mode is None
+
+
+def test_one_object_for_all_lanes_is_refused_by_name() -> None:
+    env = toys.timed()
+    with pytest.raises(UserError, match="hands out the same SavedClock twice"):
+        VectorEnv(lambda: env, [0], 2)
+    other = toys.timed()
+    kept = VectorEnv(lambda: other, [0], 1)
+    with pytest.raises(UserError, match="hands out the same"):  # training's and evaluation's
+        VectorEnv(lambda: other, [0], 1)
+    kept.close()
+
+
+def test_arguments_reach_a_function_and_its_name_is_kept() -> None:
+    make = as_factory("envs.test_factory:weighted" if __package__ else f"{__name__}:weighted",
+                      {"pay": 3.0})  # fmt: skip
+    assert name_of(make).endswith(":weighted")
+    envs = VectorEnv(make, [0], 1)
+    envs.reset()
+    assert envs.step(np.zeros((1, 1, 1), np.float32)).reward.item() == 3.0
+    with pytest.raises(UserError, match="unexpected keyword argument 'gg'"):
+        task_sizes("Pendulum-v1", {"gg": 1})
+    assert task_sizes("Pendulum-v1", {"g": 1.0}).obs_dim == 3
+
+
+def test_a_task_of_a_package_that_is_missing_names_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(factory.importlib, "import_module", missing)
+    monkeypatch.setattr(gym, "registry", {"Reacher-v4": None})
+    for env, package, extra in [
+        ("FetchReach-v4", "gymnasium-robotics", "langevinrl[robotics]"),
+        ("dm_control/cheetah-run-v0", "Shimmy", "langevinrl[dm-control]"),
+    ]:
+        said = refused(env)
+        assert package in said and extra in said and "Reacher-v4" not in said
+
+
+def test_a_package_that_does_not_load_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> Any:
+        raise AttributeError("module 'mujoco' has no attribute 'mjtSomething'\nand a page more")
+
+    monkeypatch.setattr(factory.importlib, "import_module", broken)
+    said = refused("dm_control/walker-walk-v9")
+    assert "mjtSomething" in said and "a page more" not in said and "newer MuJoCo" in said

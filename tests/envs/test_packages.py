@@ -1,0 +1,61 @@
+"""Tasks of dm_control and Gymnasium-Robotics train and go on; each where its extra is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from langevinrl.envs.check import check_env
+from langevinrl.envs.vector import VectorEnv, task_sizes
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import RunFolder
+from langevinrl.runs.train import resume, train
+
+TASKS = [
+    ("dm_control/cheetah-run-v0", "shimmy", "dm_control", (17, 6)),
+    ("FetchReach-v4", "gymnasium_robotics", "gymnasium_robotics", (16, 4)),
+]
+SHORT: dict[str, Any] = {
+    "iterations": 200, "num_envs": 2, "warmup": 300, "batch_size": 32, "capacity": 2_000,
+    "eval_every": 150, "eval_episodes": 1, "checkpoint_every": 150, "log_every": 50,
+}  # fmt: skip
+SMALL: dict[str, Any] = {"hidden": (16, 16), "num_levels": 3, "embedding_size": 4}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # these packages are older than what they stand on
+@pytest.mark.parametrize(("env", "module", "package", "sizes"), TASKS, ids=[t[0] for t in TASKS])
+def test_a_task_trains_and_resumes(
+    env: str, module: str, package: str, sizes: tuple[int, int], tmp_path: Path
+) -> None:
+    pytest.importorskip(module)
+    pytest.importorskip(package)
+    spec = task_sizes(env)
+    assert (spec.obs_dim, spec.act_dim) == sizes
+    assert not [finding for finding in check_env(env) if finding.is_error]
+    folder = tmp_path / "run"
+    config = RunConfig(env, hyperparameters=SMALL, out=str(folder), **SHORT)
+    train(config, quiet=True)
+    assert RunFolder(folder).last_evaluation() == 150
+    resume(folder, 320, quiet=True)
+    assert RunFolder(folder).last_evaluation() == 300
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_goal_task_observes_where_it_should_go() -> None:
+    """The goal stands in the flat observation, and differs from episode to episode."""
+    pytest.importorskip("gymnasium_robotics")
+    envs = VectorEnv("FetchReach-v4", [0], 2)
+    envs.reset()
+    task = envs.task
+    keys = list(task.observation_space.spaces)  # type: ignore[attr-defined]  # a Dict
+    assert keys == ["achieved_goal", "desired_goal", "observation"]
+    goals = envs.obs[0, :, 3:6]
+    assert np.abs(goals[0] - goals[1]).max() > 1e-3
+    transition = envs.step(np.zeros((1, 2, 4), np.float32))
+    np.testing.assert_array_equal(transition.next_obs[0, :, 3:6], goals)
+    envs.close()
