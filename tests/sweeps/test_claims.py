@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,27 @@ def test_a_killed_holder_is_succeeded_at_once_and_by_one(tmp_path: Path) -> None
     assert second is not None and second.path.name == "claim.2"
     assert claims.take(tmp_path) is None
     second.release()
-    assert list(tmp_path.iterdir()) == []
+    assert not claims.is_held(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["claim.2"]
+
+
+def test_a_claim_given_back_is_not_held_by_two(tmp_path: Path, monkeypatch: Any) -> None:
+    """One that looked before others held the job and gave it back comes too late with its number."""
+    first = claims.take(tmp_path)
+    assert first is not None
+    first.release()
+    seen = claims._claims(tmp_path)
+    for _ in range(2):
+        holder = claims.take(tmp_path)
+        assert holder is not None
+        holder.release()
+    last = claims.take(tmp_path)
+    assert last is not None and last.path.name == "claim.4"
+    looks = iter([seen])
+    real = claims._claims
+    monkeypatch.setattr(claims, "_claims", lambda place: next(looks, None) or real(place))
+    assert claims.take(tmp_path) is None  # its claim.2 was free again, and is below claim.4
+    last.beat()
 
 
 def test_a_claim_of_another_machine_dies_by_its_age(tmp_path: Path) -> None:

@@ -13,15 +13,14 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv
+from langevinrl.envs.factory import EnvLike, as_factory
 from langevinrl.errors import UserError, unknown
 from langevinrl.policies.chain import act
 from langevinrl.policies.methods import describe
 from langevinrl.policies.tables import Box, Facts, Policy, to_json
-from langevinrl.runs import checkpoint
-from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import STATE, RunFolder
-from langevinrl.types import Array, Spec
+from langevinrl.runs.environment import identify
+from langevinrl.runs.saved import read_model
+from langevinrl.types import Array
 
 Format: TypeAlias = Literal["numpy", "stablehlo", "onnx"]
 PLATFORMS = ("cpu", "cuda", "tpu")  # that a StableHLO file can be run on
@@ -34,14 +33,14 @@ def export(
     out: str | Path | None = None,
     *,
     seed_index: int = 0,
-    env: EnvFactory | None = None,
+    env: EnvLike | None = None,
     **changes: int,
 ) -> Path:
     """Write the evaluation policy of a run or saved model as one file, and return its path.
 
     `format` is numpy (.npz), stablehlo or onnx; `out` is policy.npz and so on in the folder unless
-    told; `seed_index` counts the seeds trained side by side; `env` is the factory of an environment
-    that has no name.  `changes` are fields that need no training again, by their own names:
+    told; `seed_index` counts the seeds trained side by side; `env` is the task itself, in a folder
+    that does not know its spaces.  `changes` are fields that need no training again, by name:
     best_of, steps_per_level and num_levels (NC-LQL), num_steps (LQL, QSM), flow_steps (MFP).
 
     export("runs/cheetah", "onnx", best_of=8)
@@ -62,32 +61,17 @@ def export(
 def read_policy(
     folder: str | Path,
     seed_index: int = 0,
-    env: EnvFactory | None = None,
+    env: EnvLike | None = None,
     changes: dict[str, int] | None = None,
 ) -> Policy:
     """The tables of one trained seed's policy, from a run or a saved model."""
-    place = RunFolder(folder)
-    place.require_config()
-    config = RunConfig.read(place.config)
-    if not 0 <= seed_index < config.seeds:
-        raise UserError(f"seed_index is {seed_index}; trained seeds: {config.seeds}")
-    spec, box = _task(config, env)
-    agent = config.make_agent(spec)
-    keys = jax.vmap(jax.random.key)(jnp.zeros(config.seeds, jnp.uint32))
-    template = jax.eval_shape(jax.vmap(agent.init), keys)
-    saved = checkpoint.load(place, groups=[STATE])
-    states = checkpoint.fill_leaves(template, saved.arrays[STATE])
-    state = jax.tree.map(lambda leaf: leaf[seed_index], states)
-    return describe(agent, state, box, changes)
-
-
-def _task(config: RunConfig, env: EnvFactory | None) -> tuple[Spec, Box]:
-    """A task's sizes and its action box, by building it once."""
-    envs = VectorEnv(env or config.env, [0], 1, config.action_bound)
-    try:
-        return envs.spec, Box(envs.centre, envs.stretch)
-    finally:
-        envs.close()
+    source = None if env is None else identify(env)._replace(factory=as_factory(env))
+    saved = read_model(folder, source)
+    if not 0 <= seed_index < saved.config.seeds:
+        raise UserError(f"seed_index is {seed_index}; trained seeds: {saved.config.seeds}")
+    state = jax.tree.map(lambda leaf: leaf[seed_index], saved.state)
+    box = Box(saved.spaces.centre, saved.spaces.scale)
+    return describe(saved.agent, state, box, changes)
 
 
 def to_numpy(policy: Policy) -> bytes:

@@ -28,6 +28,7 @@ class Network(NamedTuple):
     action: Array  # (M, A, H)
     weights: tuple[Array, ...]  # (M, H, H') each
     biases: tuple[Array, ...]  # (M, H') each
+    apart: bool  # one product per member: what ONNX runs fast; XLA would rather have one for all
 
 
 def act(facts: Facts, tables: Tables, obs: Array, noise: Array, *, unroll: bool = False) -> Array:
@@ -37,13 +38,13 @@ def act(facts: Facts, tables: Tables, obs: Array, noise: Array, *, unroll: bool 
     normal like all others.  `unroll` writes the chain out step by step.
     """
     candidates = _walk(facts, tables, obs, jnp.moveaxis(noise, 1, 0), unroll)
-    drawn = _choose(facts, tables, obs, candidates)
+    drawn = _choose(facts, tables, obs, candidates, unroll)
     return tables["centre"][None] + tables["stretch"][None] * drawn
 
 
 def _walk(facts: Facts, tables: Tables, obs: Array, noise: Array, unroll: bool) -> Array:
     """The ends of all candidates' chains: (B, N, A)."""
-    field, bound = _network(tables, "field", obs), facts.bound
+    field, bound = _network(tables, "field", obs, unroll), facts.bound
     shape = (obs.shape[0], facts.best_of, facts.act_dim)
     x = jnp.zeros(shape) if facts.start == "zero" else facts.start_scale * noise[0]
     steps, rows = tables["steps"], tables["field.rows"]
@@ -66,22 +67,36 @@ def _walk(facts: Facts, tables: Tables, obs: Array, noise: Array, unroll: bool) 
     return jnp.clip(bound * jnp.tanh(x) if facts.squash else x, -bound, bound)
 
 
-def _choose(facts: Facts, tables: Tables, obs: Array, candidates: Array) -> Array:
+def _choose(facts: Facts, tables: Tables, obs: Array, candidates: Array, apart: bool) -> Array:
     """The candidate that the lesser critic values most: (B, A)."""
     if facts.best_of == 1:
         return candidates[:, 0]
-    judge = _network(tables, "judge" if "judge.obs" in tables else "field", obs)
+    judge = _network(tables, "judge" if "judge.obs" in tables else "field", obs, apart)
     value = _forward(facts, judge, tables["judge.rows"][0], candidates)[0][..., 0].min(axis=0)
     best = value.argmax(axis=1)[:, None] == jnp.arange(facts.best_of)[None]
     return jnp.where(best[..., None], candidates, 0.0).sum(axis=1)
 
 
-def _network(tables: Tables, name: str, obs: Array) -> Network:
+def _network(tables: Tables, name: str, obs: Array, apart: bool) -> Network:
     depth = sum(key.startswith(f"{name}.weight.") for key in tables)
     first = jnp.einsum("bo,moh->mbh", obs, tables[f"{name}.obs"])[:, :, None]
     weights = tuple(tables[f"{name}.weight.{i}"] for i in range(depth))
     biases = tuple(tables[f"{name}.bias.{i}"] for i in range(depth))
-    return Network(first, tables[f"{name}.action"], weights, biases)
+    return Network(first, tables[f"{name}.action"], weights, biases, apart)
+
+
+def _product(x: Array, weight: Array, apart: bool) -> Array:
+    """Each member's rows through its weights: (M, B, N, H) and (M, H, H') to (M, B, N, H')."""
+    if apart:
+        return jnp.stack([x[m] @ weight[m] for m in range(len(weight))])
+    return jnp.einsum("mbnh,mhk->mbnk", x, weight)
+
+
+def _product_back(x: Array, weight: Array, apart: bool) -> Array:
+    """The way back, through the same weights: (M, B, N, H') to (M, B, N, H)."""
+    if apart:
+        return jnp.stack([x[m] @ weight[m].T for m in range(len(weight))])
+    return jnp.einsum("mbnk,mhk->mbnh", x, weight)
 
 
 def _drift(facts: Facts, field: Network, row: Array, x: Array) -> Array:
@@ -100,12 +115,12 @@ def _forward(facts: Facts, net: Network, row: Array, x: Array) -> tuple[Array, l
     activation = ACTIVATIONS[facts.activation]
     # The action once per member: a product without that axis would turn the weights every time.
     each = jnp.broadcast_to(x[None], (len(net.action), *x.shape))
-    z = net.first + row[:, None, None] + jnp.einsum("mbna,mah->mbnh", each, net.action)
+    z = net.first + row[:, None, None] + _product(each, net.action, net.apart)
     slopes = []
     for weight, bias in zip(net.weights, net.biases, strict=True):
         h, slope = jax.jvp(activation, (z,), (jnp.ones_like(z),))
         slopes.append(slope)
-        z = jnp.einsum("mbnh,mhk->mbnk", h, weight) + bias[:, None, None]
+        z = _product(h, weight, net.apart) + bias[:, None, None]
     return z, slopes
 
 
@@ -114,9 +129,9 @@ def _gradient(facts: Facts, net: Network, row: Array, x: Array) -> Array:
     out, slopes = _forward(facts, net, row, x)
     g = jnp.ones_like(out)
     for weight, slope in zip(reversed(net.weights), reversed(slopes), strict=True):
-        g = jnp.einsum("mbnk,mhk->mbnh", g, weight) * slope
+        g = _product_back(g, weight, net.apart) * slope
     # Summed after the product: summed in it, the weights would be laid out anew at every step.
-    return jnp.einsum("mbnh,mah->mbna", g, net.action).sum(axis=0)
+    return _product_back(g, net.action, net.apart).sum(axis=0)
 
 
 def keyed_noise(policy: Policy, seed: Array) -> Array:

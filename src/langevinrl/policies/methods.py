@@ -47,14 +47,19 @@ def is_known(agent: Any) -> bool:
     return type(agent) in METHODS
 
 
-def describe(agent: Any, state: PyTree, box: Box, changes: Changes | None = None) -> Policy:
-    """The evaluation policy of one trained seed; `changes` are by the agent's field names."""
+def describe(
+    agent: Any, state: PyTree, box: Box | None = None, changes: Changes | None = None
+) -> Policy:
+    """The evaluation policy of one trained seed; `changes` are by the agent's field names.
+
+    Actions are in `box`, or in the agent's own if none is given.
+    """
     if not is_known(agent):
         known = ", ".join(kind.__name__ for kind in METHODS)
         raise UserError(f"{type(agent).__name__} cannot be told as tables; those that can: {known}")
     changes = dict(changes or {})
     _check(agent, changes)
-    return METHODS[type(agent)](agent, state, box, changes)
+    return METHODS[type(agent)](agent, state, box or Box.own(agent.spec), changes)
 
 
 def _check(agent: Any, changes: Changes) -> None:

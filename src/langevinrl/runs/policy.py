@@ -11,6 +11,8 @@ import numpy as np
 from langevinrl.agents import Agent
 from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.errors import UserError
+from langevinrl.policies.fast import FastPolicy
+from langevinrl.policies.methods import describe, is_known
 from langevinrl.runs.evaluate import Mode, policy, require_mode, row_seeds
 from langevinrl.types import Array, PyTree
 
@@ -26,6 +28,7 @@ class Policy:
         # Once for each seed and mode: at every call it would cost more than the chain.
         self._state_of = cache(lambda index: jax.tree.map(lambda leaf: leaf[index], state))
         self._compiled = cache(lambda mode: jax.jit(partial(policy, agent, mode=mode)))
+        self._fast = cache(lambda index: FastPolicy(describe(agent, self._state_of(index))))
 
     def act(self, obs: Any, mode: Mode = "keyed", seed_index: int = 0) -> np.ndarray:
         """Actions for one observation or a batch, in the task's own units, shape and dtype."""
@@ -44,7 +47,11 @@ class Policy:
         if missing:
             rows = np.pad(rows, ((0, missing), (0, 0)))
             seeds = np.pad(seeds, (0, missing))
-        drawn: Array = self._compiled(mode)(self._state_of(seed_index), rows, seeds)
+        drawn: Array | np.ndarray
+        if mode == "keyed" and is_known(self.agent):
+            drawn = self._fast(seed_index)(rows, seeds)
+        else:
+            drawn = self._compiled(mode)(self._state_of(seed_index), rows, seeds)
         return np.asarray(drawn)[: len(rows) - missing]
 
 
