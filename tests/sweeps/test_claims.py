@@ -70,7 +70,7 @@ def test_a_killed_holder_is_succeeded_at_once_and_by_one(tmp_path: Path) -> None
 
 
 def test_a_claim_given_back_is_not_held_by_two(tmp_path: Path, monkeypatch: Any) -> None:
-    """One that looked before others held the job and gave it back comes too late with its number."""
+    """Who looked before others held the job and gave it back comes too late with its number."""
     first = claims.take(tmp_path)
     assert first is not None
     first.release()

@@ -1,10 +1,10 @@
 """Who works on a job: a file that is held, kept fresh, and taken over when its holder is gone.
 
 Claims of one job are numbered.  A file is made only if there is none of its name, which one process
-can do, on network file systems too; whoever finds the highest claim dead or given back makes the next
-number, and holds the job if that is then the highest.  The highest is never removed, so numbers only
-grow and two never hold one job, however they race.  A holder that slept past its time finds its file
-gone.
+can do, on network file systems too; whoever finds the highest claim dead or given back makes the
+next number, and holds the job if that is then the highest.  The highest is never removed, so
+numbers only grow and two never hold one job, however they race.  A holder that slept past its time
+finds its file gone.
 """
 
 from __future__ import annotations
