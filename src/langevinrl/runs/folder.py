@@ -38,7 +38,7 @@ SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # Of one job's state: how far it is, what went wrong at each try, that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
 CLAIM = "claim."  # and a number, while a process works on it
-METADATA, ARRAYS = "metadata.json", ".safetensors"  # of a checkpoint
+METADATA, MANIFEST, ARRAYS = "metadata.json", "manifest.json", ".safetensors"  # of a checkpoint
 STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
 EVALUATION_COLUMNS = (
     "agent", "env", "seed", "iterations", "env_steps", "episode", "return", "length",
@@ -145,7 +145,14 @@ class RunFolder:
     def saved_checkpoints(self) -> list[Path]:
         """Whole checkpoints, the oldest first; of one iteration the spare copy comes first."""
         found = [path for path in self.checkpoints.glob("*") if _is_whole(path)]
-        return sorted(found, key=lambda path: (path.stem, not path.suffix))
+        return sorted(found, key=lambda path: (int(path.stem), not path.suffix))
+
+    def describe_saved(self) -> str:
+        """A sentence on what can be gone on from, for whoever tells of a failure."""
+        saved = self.saved_checkpoints()
+        if not saved:
+            return "There is no checkpoint yet"
+        return f"The checkpoint of iteration {int(saved[-1].stem)} is kept"
 
 
 def _num_lines(path: Path, most: int) -> int:
