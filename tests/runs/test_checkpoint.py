@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, init_learner
 from langevinrl.runs.checkpoint import Checkpoint, fill_leaves, load, name_leaves, save
-from langevinrl.runs.files import Files, Written
+from langevinrl.runs.disk import Disk, Written
 from langevinrl.runs.folder import CHECKPOINTS, RunFolder
 
 
@@ -74,16 +74,16 @@ def test_a_crash_while_writing_leaves_the_old_one_whole(
 ) -> None:
     save(RunFolder(tmp_path), 1, saved(1.0))
 
-    write_file = Files.write_file
+    write_file = Disk.write_file
 
-    def half(files: Files, path: Path, pieces: Any) -> Written:
-        written = write_file(files, path, pieces)
+    def half(disk: Disk, path: Path, pieces: Any) -> Written:
+        written = write_file(disk, path, pieces)
         if path.stem == "envs":  # the second of two
             path.write_bytes(path.read_bytes()[:20])
             crash()
         return written
 
-    monkeypatch.setattr(Files, "write_file", half)
+    monkeypatch.setattr(Disk, "write_file", half)
     for iteration in (1, 2):  # over itself, and beside it
         with pytest.raises(KeyboardInterrupt):
             save(RunFolder(tmp_path), iteration, saved(2.0))

@@ -20,7 +20,7 @@ import numpy as np
 
 from langevinrl.errors import UserError
 from langevinrl.runs.arrays import pieces, read_arrays
-from langevinrl.runs.files import Files
+from langevinrl.runs.disk import Disk
 from langevinrl.runs.folder import (
     ARRAYS,
     ENVS,
@@ -60,53 +60,53 @@ def save(
     checkpoint: Checkpoint,
     *,
     keep: int = 1,
-    files: Files | None = None,
+    disk: Disk | None = None,
 ) -> Path:
     """Write `checkpoints/<iteration>` whole or not at all, then drop all but the last `keep`.
 
     Only folders of our own naming are ever removed: what else lies there is someone's.
     """
-    files, place = files or Files(), folder.checkpoints
+    disk, place = disk or Disk(), folder.checkpoints
     final = place / checkpoint_name(iteration)
     try:
         if not place.exists():
             place.mkdir(parents=True, exist_ok=True)
         for stale in place.glob(".*.partial"):  # of a crash; first, as the disk may be full
             if is_our_checkpoint(stale):
-                files.remove_folder(stale)
-        _write(draft_of(final), checkpoint, files)
+                disk.remove_folder(stale)
+        _write(draft_of(final), checkpoint, disk)
         if final.exists():  # stays loadable under another name until its successor has its own
             spare = spare_of(final)
             if spare.exists():
-                files.remove_folder(spare)
-            files.rename(final, spare)
-        files.rename(draft_of(final), final)
-        files.sync_folder(place)
+                disk.remove_folder(spare)
+            disk.rename(final, spare)
+        disk.rename(draft_of(final), final)
+        disk.sync_folder(place)
     except OSError as error:
         shutil.rmtree(draft_of(final), ignore_errors=True)  # room, if it is full
         reason = error.strerror or str(error)
         raise UserError(f"cannot save in {place}: {reason}. {folder.describe_saved()}") from error
     for path in _superseded(folder, final, keep):
         try:
-            files.remove_folder(path)
+            disk.remove_folder(path)
         except OSError:  # it is tried again after the next save
             continue
     return final
 
 
-def _write(draft: Path, checkpoint: Checkpoint, files: Files) -> None:
+def _write(draft: Path, checkpoint: Checkpoint, disk: Disk) -> None:
     """All files of a checkpoint, the manifest last."""
-    files.make_folder(draft)
+    disk.make_folder(draft)
     metadata = json.dumps(checkpoint.metadata | {"format": FORMAT}).encode()
-    written = {METADATA: files.write_file(draft / METADATA, [metadata])}
+    written = {METADATA: disk.write_file(draft / METADATA, [metadata])}
     for group, arrays in checkpoint.arrays.items():
         name = f"{group}{ARRAYS}"
         named = {key: np.asarray(array) for key, array in arrays.items()}
-        written[name] = files.write_file(draft / name, pieces(named))
+        written[name] = disk.write_file(draft / name, pieces(named))
     config = None if checkpoint.config is None else json.loads(json.dumps(checkpoint.config))
     manifest = Manifest(FORMAT, written, config)
-    files.write_file(draft / MANIFEST, [manifest.to_json()])
-    files.sync_folder(draft)
+    disk.write_file(draft / MANIFEST, [manifest.to_json()])
+    disk.sync_folder(draft)
 
 
 def _superseded(folder: RunFolder, final: Path, keep: int) -> list[Path]:
@@ -193,7 +193,7 @@ def keep_weights_only(folder: RunFolder) -> None:
     if manifest.format > 0:  # first: files that no manifest names do no harm
         draft = newest / f"{MANIFEST}.partial"
         draft.unlink(missing_ok=True)
-        Files().write_file(draft, [manifest._replace(files=kept).to_json()])
+        Disk().write_file(draft, [manifest._replace(files=kept).to_json()])
         draft.replace(newest / MANIFEST)
     for name in dropped:
         (newest / name).unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
-from langevinrl.runs.files import Written, measure
+from langevinrl.runs.disk import Written, measure
 from langevinrl.runs.folder import MANIFEST, METADATA
 
 FORMAT = 1  # of the checkpoints written now; 0 are those of before there were manifests

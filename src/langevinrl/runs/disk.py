@@ -20,8 +20,8 @@ class Written(NamedTuple):
     sha256: str
 
 
-class Files:
-    """The disk."""
+class Disk:
+    """The disk itself."""
 
     def make_folder(self, path: Path) -> None:
         path.mkdir()
