@@ -79,7 +79,8 @@ class RunFolder:
         if not self.config.is_file():
             return "none"
         saved = self.saved_checkpoints()
-        return "model" if saved and not (saved[-1] / f"{REPLAY}{ARRAYS}").exists() else "run"
+        with_replay = any((path / f"{REPLAY}{ARRAYS}").exists() for path in saved)
+        return "model" if saved and not with_replay else "run"
 
     def require_config(self) -> None:
         """Refuses a folder that holds no run and no model."""

@@ -13,7 +13,7 @@ from langevinrl.runs.config import RunConfig
 
 def require_metadata(metadata: dict[str, Any], config: RunConfig) -> None:
     """Refuses what cannot have been written by a run of this configuration."""
-    num_envs, steps = config.seeds * config.num_envs, metadata.get("step")
+    num_envs, steps = config.seeds * config.num_envs, metadata.get("step", -1)
     done = max(0, steps - config.warmup_steps) if _is_count(steps) else None
     checks: dict[str, tuple[Callable[[Any], bool], str]] = {
         "step": (_is_count, "a whole number from 0"),
@@ -43,7 +43,7 @@ def _is_ring(value: Any, config: RunConfig) -> bool:
     """A ring that is not full has its next row behind its last: all rows below hold something."""
     if not isinstance(value, dict):
         return False
-    size, position = value.get("size"), value.get("position")
+    size, position = value.get("size", -1), value.get("position", -1)
     if not (_is_count(size) and _is_count(position) and size <= config.capacity):
         return False
     in_place = position < config.capacity if size == config.capacity else position == size
