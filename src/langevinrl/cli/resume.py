@@ -16,10 +16,12 @@ class Resume:
 
     folder: tyro.conf.Positional[Path]  # the run folder
     iterations: int | None = None  # go on to this many iterations instead
+    # go on under a config.json that was edited; the run is then another than the one begun
+    accept_changes: bool = False
 
 
 def main(words: list[str]) -> None:
     asked = parse(Resume, words, "resume")
     from langevinrl.runs.train import resume
 
-    show(resume(asked.folder, asked.iterations))
+    show(resume(asked.folder, asked.iterations, accept_changes=asked.accept_changes))

@@ -38,7 +38,7 @@ PAPER_ITERATIONS = {
 EVALUATIONS = 40  # per run, as in the released code
 
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
-BESIDE_LEARNING = ("out", "track", "compilation_cache")
+BESIDE_LEARNING = ("out", "track", "compilation_cache", "keep_checkpoints")
 
 # What a field may hold if not the usual: whole numbers from 1, others from 0.
 RANGES: dict[str, tuple[float, float]] = {
@@ -82,6 +82,7 @@ class RunConfig:
     eval_every: int | None = None
     eval_episodes: int = 20  # episodes per evaluation, played side by side
     checkpoint_every: int = 5_000  # iterations between checkpoints
+    keep_checkpoints: int = 2  # the last so many are kept, should the newest be damaged
     log_every: int = 100  # iterations between lines of metrics.jsonl
     # log to these too: tensorboard, wandb, trackio, mlflow
     track: tuple[str, ...] = ()

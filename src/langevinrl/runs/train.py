@@ -19,9 +19,13 @@ from langevinrl.runs.callbacks import (
     Save,
     StopOnSignal,
 )
+from langevinrl.runs.changes import require_unchanged
+from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.finite import BadNumberError, write_report
 from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.runs.loop import Run
+from langevinrl.runs.metadata import require_metadata
 from langevinrl.runs.places import Hold, require_available, take
 from langevinrl.runs.saved import write_spaces
 from langevinrl.runs.track import Track
@@ -97,20 +101,18 @@ def resume(
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
     eval_every: int | None = None,
+    accept_changes: bool = False,
 ) -> Path:
     """Continue a stopped run from its last checkpoint, to `iterations` if given.
 
-    `eval_every` changes how often it is evaluated from here on.  A run that was killed before its
-    first checkpoint starts anew; one whose checkpoints were taken away is left as it is.
+    `eval_every` changes how often it is evaluated from here on; other fields are those the run was
+    begun with, and a `config.json` that says otherwise is refused without `accept_changes`.  A run
+    that was killed before its first checkpoint starts anew; one whose checkpoints were taken away
+    is left as it is.
     """
     folder = RunFolder(path)
     config = read_config(folder)
-    saved = None
-    if folder.saved_checkpoints():
-        # By name, so that a saved model is told from a run.
-        saved = checkpoint.load(folder, [STATE, REPLAY, ENVS])
-    else:
-        _require_never_saved(folder, config)
+    saved = _last_checkpoint(folder, config, accept_changes)
     if iterations is not None:
         config = dataclasses.replace(config, iterations=iterations)
     if eval_every is not None:
@@ -124,8 +126,24 @@ def resume(
     if config.compilation_cache:
         use_cache()
     run = Run(config, env=env, start=saved)
+    del saved  # the run lets go of it once it is put back: nobody else keeps a second replay
     # Not held where another process hangs in it: a sweep that has given that one up goes on here.
     return _finish(run, folder, Hold(folder), positions, callbacks, quiet)
+
+
+def _last_checkpoint(
+    folder: RunFolder, config: RunConfig, accept_changes: bool
+) -> Checkpoint | None:
+    """Where to go on; None for a run that was killed before its first."""
+    if not folder.saved_checkpoints():
+        _require_never_saved(folder, config)
+        return None
+    # By name, so that a saved model is told from a run.
+    saved = checkpoint.load(folder, [STATE, REPLAY, ENVS])
+    if not accept_changes:
+        require_unchanged(saved.config, config, str(folder.config))
+    require_metadata(saved.metadata, config)
+    return saved
 
 
 def read_config(folder: RunFolder) -> RunConfig:
@@ -172,6 +190,9 @@ def _finish(
     try:
         with run:
             run.until(length)
+    except BadNumberError as error:
+        told = f"{error}{write_report(folder, error)}"
+        raise BadNumberError(f"{told} {folder.describe_saved()}.", error.report) from None
     finally:
         hold.release()
     if signals.received and run.iteration < length:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.replay import free_memory
+from langevinrl.runs.memory import free_memory
 
 # A process of its own for each core gets half as much again done as one on two cores: the matrices
 # are too small to be shared out.
