@@ -15,6 +15,8 @@ _IN_FLAGS: ContextVar[bool] = ContextVar("in_flags", default=False)
 class UserError(Exception):
     """Something the user can put right: what was wrong, what was expected, what is near."""
 
+    exit_code = 2  # of the command line: a slip, which another try does not mend
+
 
 class Usual(NamedTuple):
     """What a word of other libraries and papers is here."""

@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> None:
             _verb(words[0])(words[1:])
     except UserError as error:
         print(f"langevinrl: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt as stopped:
         print(str(stopped) or "Interrupted.")
         raise SystemExit(130) from None

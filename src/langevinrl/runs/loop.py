@@ -64,7 +64,13 @@ class Run:
             require_sound(self.env)
         seeds = config.seed_list
         self.envs = VectorEnv(
-            self.env, seeds, config.num_envs, config.action_bound, config.async_envs
+            self.env,
+            seeds,
+            config.num_envs,
+            config.action_bound,
+            config.async_envs,
+            config.env_timeout,
+            config.on_env_error,
         )
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
@@ -125,7 +131,7 @@ class Run:
             action = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
         transition = self.envs.step(np.asarray(action))
         self.replay.add(transition)
-        self.episodes.add(transition.reward, self.envs.ended)
+        self.episodes.add(transition.reward, self.envs.ended, self.envs.cut)
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})
