@@ -15,8 +15,8 @@ import pytest
 import toys
 
 from langevinrl.envs.vector import EnvFactory, VectorEnv, env_seed, episode_seed, name_of
-from langevinrl.envs.workers import STOP_SIGNALS, Workers
-from langevinrl.errors import UserError
+from langevinrl.envs.workers import Workers
+from langevinrl.errors import STOP_SIGNALS, UserError
 from langevinrl.types import Transition
 
 

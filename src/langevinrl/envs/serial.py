@@ -53,6 +53,8 @@ def _step(env: gym.Env[Any, Any], action: np.ndarray) -> Outcome:
 
 def _float32(obs: Any) -> np.ndarray:
     """A copy, as the environment may write into its own; what is too large becomes infinite."""
+    if isinstance(obs, np.ndarray) and obs.dtype == np.float32:
+        return obs.copy()
     with np.errstate(over="ignore"):
         return np.array(obs, np.float32)
 

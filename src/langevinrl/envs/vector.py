@@ -88,8 +88,9 @@ class VectorEnv:
         """Start every environment afresh, from its own seed or those given."""
         obs = self._sound(self.vector.ask("reset", list(seeds or self.seeds)))
         for lane, row in enumerate(obs):
-            if row.shape != (self.spec.obs_dim,) or not np.isfinite(row).all():
-                self._stop(lane, self._judge(Outcome(row, row, 0.0, False, False)))
+            fault = self._judge(Outcome(row, row, 0.0, False, False))
+            if fault is not None:
+                self._stop(lane, fault)
         self.obs = self._shaped(np.stack(obs))
         return self.obs
 
@@ -98,13 +99,12 @@ class VectorEnv:
         sent = self.task.stretch(action.reshape(-1, self.spec.act_dim))
         answers = self.vector.ask("step", sent)
         before, self.cut = self.obs, np.zeros(self.shape, bool)
-        for lane, answer in enumerate(answers):
-            fault = self._judge(answer)
-            if fault is not None:
-                start, answers[lane] = self._replace(lane, sent[lane], fault)
-                before = before.copy() if before is self.obs else before
-                before[self._place(lane)] = start
-        obs, last, reward, terminated, truncated = map(np.array, zip(*answers, strict=True))
+        columns = self._columns(answers)
+        if columns is None:
+            before = self._mend(answers, sent)
+            columns = self._columns(answers)
+            assert columns is not None
+        obs, last, reward, terminated, truncated = columns
         self.ended = (terminated | truncated).reshape(self.shape)
         self.obs = self._shaped(obs)
         return Transition(
@@ -114,6 +114,26 @@ class VectorEnv:
             bootstrap=1 - terminated.astype(np.float32).reshape(self.shape),
             next_obs=self._shaped(last),
         )
+
+    def _columns(self, answers: list[Any]) -> tuple[np.ndarray, ...] | None:
+        """The fields of all outcomes, each as one array; None if something is wrong with any."""
+        size = (self.spec.obs_dim,)
+        for answer in answers:
+            if isinstance(answer, Fault) or answer.last.shape != size or answer.obs.shape != size:
+                return None
+        columns = tuple(map(np.array, zip(*answers, strict=True)))
+        obs, last, reward = columns[:3]
+        fine = np.isfinite(obs).all() and np.isfinite(last).all()
+        return columns if fine and (np.abs(reward) <= LARGEST).all() else None
+
+    def _mend(self, answers: list[Any], sent: np.ndarray) -> np.ndarray:
+        """Stop, or replace what failed and its answer; the observations acted from."""
+        before = self.obs.copy()
+        for lane, answer in enumerate(answers):
+            fault = self._judge(answer)
+            if fault is not None:
+                before[self._place(lane)], answers[lane] = self._replace(lane, sent[lane], fault)
+        return before
 
     def _judge(self, answer: Outcome | Fault) -> Fault | None:
         """What is wrong with an answer to a step: one NaN in replay would soon be everywhere."""
@@ -147,8 +167,7 @@ class VectorEnv:
         self.cut[place] = True
         return first[0], second[0]
 
-    def _stop(self, lane: int, fault: Fault | None) -> None:
-        assert fault is not None
+    def _stop(self, lane: int, fault: Fault) -> None:
         cause = Remote(fault.trace) if fault.trace else None
         again = "" if self.on_error == "reset" else f" {field('on_env_error', 'reset')} goes on."
         raise EnvError(self._sentence(lane, fault) + again) from cause

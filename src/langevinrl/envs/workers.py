@@ -24,16 +24,10 @@ from gymnasium.vector.utils import CloudpickleWrapper
 
 from langevinrl.envs.faults import died, late, raised
 from langevinrl.envs.serial import perform
-from langevinrl.errors import UserError
+from langevinrl.errors import STOP_SIGNALS, UserError
 
 CLOSE_SECONDS = 5.0  # for an environment to close by itself
 ANSWERED, REFUSED = "answered", "refused"
-# What asks a run to stop: Ctrl-C, a closed terminal, and what clusters send before they kill.
-STOP_SIGNALS = [
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
-    if hasattr(signal, name)  # Windows has not all
-]
 
 
 class Workers:
