@@ -38,7 +38,9 @@ PAPER_ITERATIONS = {
 EVALUATIONS = 40  # per run, as in the released code
 
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
-BESIDE_LEARNING = ("out", "track", "compilation_cache", "keep_checkpoints")
+BESIDE_LEARNING = (
+    "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
+)  # fmt: skip
 
 # What a field may hold if not the usual: whole numbers from 1, others from 0.
 RANGES: dict[str, tuple[float, float]] = {
@@ -71,6 +73,10 @@ class RunConfig:
     num_envs: int = 5  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
     async_envs: bool = False
+    # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
+    env_timeout: float = 300.0
+    # if an environment fails: stop, or make it anew and go on without the step that failed
+    on_env_error: Literal["stop", "reset"] = "stop"
     # half-width of the box the agent acts in, stretched to the task's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 from langevinrl.envs.vector import EnvFactory
-from langevinrl.errors import UserError, field
+from langevinrl.errors import Interrupted, UserError, field
 from langevinrl.runs import checkpoint
 from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import (
@@ -17,7 +18,6 @@ from langevinrl.runs.callbacks import (
     Progress,
     Record,
     Save,
-    StopOnSignal,
 )
 from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checkpoint import Checkpoint
@@ -28,18 +28,20 @@ from langevinrl.runs.loop import Run
 from langevinrl.runs.metadata import require_metadata
 from langevinrl.runs.places import Hold, require_available, take
 from langevinrl.runs.saved import write_spaces
+from langevinrl.runs.signals import heard, listening
 from langevinrl.runs.track import Track
 from langevinrl.runs.trackers import require_trackers
 from langevinrl.runs.versions import versions
 
 
-class Stopped(KeyboardInterrupt):
+class Stopped(Interrupted):
     """A signal ended the run between iterations; everything is saved."""
 
-    def __init__(self, iteration: int, folder: Path) -> None:
+    def __init__(self, iteration: int, folder: Path, number: int = signal.SIGINT) -> None:
         super().__init__(
             f"Stopped at iteration {iteration}.  "
-            f"Go on with: langevinrl resume {shlex.quote(str(folder))}"
+            f"Go on with: langevinrl resume {shlex.quote(str(folder))}",
+            number,
         )
         self.folder = folder
 
@@ -60,6 +62,7 @@ class _WriteConfig(Callback):
             self.folder.create(versions())
 
 
+@listening()
 def train(
     config: RunConfig,
     *,
@@ -93,6 +96,7 @@ def train(
     return _finish(run, folder, hold, None, callbacks, quiet)
 
 
+@listening()
 def resume(
     path: str | Path,
     iterations: int | None = None,
@@ -175,7 +179,7 @@ def _finish(
     quiet: bool,
 ) -> Path:
     """Loop to the end, or to a stop, and leave a checkpoint either way."""
-    record, signals = Record(folder, log_positions), StopOnSignal()
+    record, signals = Record(folder, log_positions), heard()
     run.callbacks = [
         _WriteConfig(folder),
         record,
@@ -196,5 +200,5 @@ def _finish(
     finally:
         hold.release()
     if signals.received and run.iteration < length:
-        raise Stopped(run.iteration, folder.path)
+        raise Stopped(run.iteration, folder.path, signals.received[0])
     return folder.path

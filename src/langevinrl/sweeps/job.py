@@ -52,7 +52,7 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
         return "busy"
     except UserError as error:
         job.record_error(str(error))
-        return "refused"
+        return "refused" if error.exit_code == UserError.exit_code else "failed"
     except Exception:
         job.record_error(traceback.format_exc())
         return "failed"
