@@ -170,11 +170,19 @@ def _bare(name: str) -> str:
 
 
 def field(name: str, value: Any = None) -> str:
-    """A field as the user writes it: batch_size=8, or --batch-size 8 on the command line."""
+    """A field as the user writes it: batch_size=8, or --batch-size 8 on the command line.
+
+    True is a switch there: trust=True is --trust.
+    """
     if _IN_FLAGS.get():
         flag = f"--{name.replace('_', '-')}"
-        return flag if value is None else f"{flag} {value}"
+        return flag if value is None or value is True else f"{flag} {value}"
     return name if value is None else f"{name}={value}"
+
+
+def in_command_line() -> bool:
+    """Whether the command line is at work, not a user's own Python."""
+    return _IN_FLAGS.get()
 
 
 @contextmanager

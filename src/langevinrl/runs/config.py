@@ -18,6 +18,8 @@ import tyro
 from langevinrl.errors import UserError, field, unknown
 from langevinrl.registry import METHODS, Method
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
+from langevinrl.runs.files import read_json, write_text
+from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -162,17 +164,26 @@ class RunConfig:
         agent: Agent = kind(spec=spec, **values)
         return agent
 
-    def write(self, path: Path) -> None:
-        draft = path.with_suffix(".partial")  # so that a crash leaves the old one whole
-        draft.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
-        draft.replace(path)
+    def imported(self) -> list[str]:
+        """What running it would import by name: an agent or an environment of someone's own."""
+        return importing_names(self.agent, self.env, self.env_kwargs)
+
+    def write(self, path: Path, *, exclusive: bool = False) -> None:
+        """As JSON, whole or not at all; `exclusive` refuses a path where there is one."""
+        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        write_text(path, text, exclusive=exclusive)
 
     @classmethod
-    def read(cls, path: Path) -> RunConfig:
-        try:
-            table = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise UserError(f"cannot read a run configuration from {path}: {error}") from error
+    def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
+        """The configuration in a file, whose names are fit to be followed (`runs.trust`)."""
+        config = cls.parse(path)
+        require_trusted(path.parent, config.imported(), trust)
+        return config
+
+    @classmethod
+    def parse(cls, path: Path) -> RunConfig:
+        """The configuration in a file, to be looked at: its names may be a stranger's."""
+        table = read_json(path, "a run configuration")
         if not isinstance(table, dict) or "env" not in table:
             raise UserError(f"{path} is not a run configuration: it names no env")
         known = [f.name for f in dataclasses.fields(cls)]
