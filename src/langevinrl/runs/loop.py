@@ -129,10 +129,10 @@ class Run:
         config, step = self.config, self.vector_steps
         warming_up = step < config.warmup_steps
         if warming_up or config.random_actions:
-            action = self.compiled.random_action(self.seed_keys, step)
+            drawn = self.compiled.random_action(self.seed_keys, step)
         else:
-            action = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
-        action = np.asarray(action)
+            drawn = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
+        action = np.asarray(drawn)
         # The update before this is done, as the action was drawn from its weights: no waiting.
         self.require_finite_update()
         require_finite_actions(action, self.iteration, config.seed_list)
