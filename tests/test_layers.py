@@ -47,8 +47,11 @@ DOORS: dict[str, set[str]] = {
 # Disk below their own room's others: these see nothing of it but what is named.
 INSIDE: dict[str, set[str]] = {
     "runs.folder": {"errors"},
+    "runs.files": {"errors"},
+    "runs.trust": {"errors", "runs.files", "runs.folder"},
+    "runs.hold": {"errors", "runs.files", "runs.folder"},
     "runs.env_kwargs": {"errors"},
-    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs"},
+    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"},
     "runs.progress": set(),
     "runs.cache": set(),
     "runs.episodes": set(),

@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import numpy as np
@@ -115,19 +115,6 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
     for folder in (stopped, killed):
         train.resume(folder, quiet=True)
         assert_same_end(whole, folder)
-
-
-def test_a_second_signal_does_not_wait() -> None:
-    signals, run = callbacks.StopOnSignal(), cast(Run, None)
-    before = signal.getsignal(signal.SIGINT)  # ignored, where tests run in the background
-    signals.on_start(run)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert signals.received == [signal.SIGINT]
-        os.kill(os.getpid(), signal.SIGINT)
-    signals.on_end(run)
-    assert not isinstance(caught.value, train.Stopped)
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:

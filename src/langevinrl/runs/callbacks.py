@@ -7,7 +7,7 @@ A run calls its callbacks in the order of its list, which `runs.train` makes:
 3. Progress      the line on the console
 4. PlayEpisodes  evaluates, and tells every callback of the result (`on_evaluation`)
 5. yours         in the order given; `langevinrl.callbacks` has some
-6. StopOnSignal
+6. StopOnSignal  in runs/signals.py
 7. Save          last: it stores what the others wrote, at once if one of them asked to stop
 
 `on_end` goes through the list backwards, also after an error.
@@ -15,7 +15,6 @@ A run calls its callbacks in the order of its list, which `runs.train` makes:
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 from langevinrl.runs import checkpoint
@@ -140,36 +139,6 @@ class PlayEpisodes(Callback):
 
     def on_end(self, run: Run) -> None:
         self.evaluator.close()
-
-
-class StopOnSignal(Callback):
-    """Asks for a stop at SIGINT and SIGTERM, so that the run ends between iterations.
-
-    A second one does not wait: an environment or a compilation may hang.
-    """
-
-    def __init__(self) -> None:
-        self.received: list[int] = []
-        self.old: dict[int, Any] = {}
-
-    def on_start(self, run: Run) -> None:
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self.old[number] = signal.signal(number, self.receive)
-        except ValueError:  # not in the main thread: leave signals to whoever is
-            return
-
-    def receive(self, number: int, _: Any) -> None:
-        if self.received:
-            raise KeyboardInterrupt
-        self.received.append(number)
-
-    def on_step(self, run: Run, info: StepInfo) -> bool:
-        return bool(self.received)
-
-    def on_end(self, run: Run) -> None:
-        for number, handler in self.old.items():
-            signal.signal(number, handler)
 
 
 class Save(Callback):

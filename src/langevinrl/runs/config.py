@@ -18,6 +18,8 @@ import tyro
 from langevinrl.errors import UserError, field, unknown
 from langevinrl.registry import METHODS, Method
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
+from langevinrl.runs.files import read_json, write_text
+from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ PAPER_ITERATIONS = {
 EVALUATIONS = 40  # per run, as in the released code
 
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
-BESIDE_LEARNING = ("out", "track", "compilation_cache", "keep_checkpoints")
+BESIDE_LEARNING = (
+    "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
+)  # fmt: skip
 
 # What a field may hold if not the usual: whole numbers from 1, others from 0.
 RANGES: dict[str, tuple[float, float]] = {
@@ -71,6 +75,10 @@ class RunConfig:
     num_envs: int = 5  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
     async_envs: bool = False
+    # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
+    env_timeout: float = 300.0
+    # if an environment fails: stop, or make it anew and go on without the step that failed
+    on_env_error: Literal["stop", "reset"] = "stop"
     # half-width of the box the agent acts in, stretched to the task's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
@@ -156,17 +164,26 @@ class RunConfig:
         agent: Agent = kind(spec=spec, **values)
         return agent
 
-    def write(self, path: Path) -> None:
-        draft = path.with_suffix(".partial")  # so that a crash leaves the old one whole
-        draft.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
-        draft.replace(path)
+    def imported(self) -> list[str]:
+        """What running it would import by name: an agent or an environment of someone's own."""
+        return importing_names(self.agent, self.env, self.env_kwargs)
+
+    def write(self, path: Path, *, exclusive: bool = False) -> None:
+        """As JSON, whole or not at all; `exclusive` refuses a path where there is one."""
+        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        write_text(path, text, exclusive=exclusive)
 
     @classmethod
-    def read(cls, path: Path) -> RunConfig:
-        try:
-            table = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise UserError(f"cannot read a run configuration from {path}: {error}") from error
+    def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
+        """The configuration in a file, whose names are fit to be followed (`runs.trust`)."""
+        config = cls.parse(path)
+        require_trusted(path.parent, config.imported(), trust)
+        return config
+
+    @classmethod
+    def parse(cls, path: Path) -> RunConfig:
+        """The configuration in a file, to be looked at: its names may be a stranger's."""
+        table = read_json(path, "a run configuration")
         if not isinstance(table, dict) or "env" not in table:
             raise UserError(f"{path} is not a run configuration: it names no env")
         known = [f.name for f in dataclasses.fields(cls)]

@@ -66,7 +66,13 @@ class Run:
             require_sound(self.env)
         seeds = config.seed_list
         self.envs = VectorEnv(
-            self.env, seeds, config.num_envs, config.action_bound, config.async_envs
+            self.env,
+            seeds,
+            config.num_envs,
+            config.action_bound,
+            config.async_envs,
+            config.env_timeout,
+            config.on_env_error,
         )
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
@@ -132,7 +138,7 @@ class Run:
         require_finite_actions(action, self.iteration, config.seed_list)
         transition = self.envs.step(action)
         self.replay.add(transition)
-        self.episodes.add(transition.reward, self.envs.ended)
+        self.episodes.add(transition.reward, self.envs.ended, self.envs.cut)
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})

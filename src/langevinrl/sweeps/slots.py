@@ -80,7 +80,8 @@ def start_process(words: Sequence[str], slot: Slot, log: Path) -> subprocess.Pop
     cores = ",".join(map(str, slot.cores))
     with log.open("ab") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", *words, "--cores", cores],
+            # -P: modules are not looked for in the current folder, which a stranger may have sent.
+            [sys.executable, "-P", "-m", *words, "--cores", cores],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
