@@ -74,6 +74,114 @@ def test_a_loss_that_is_not_finite_stops_at_its_update_and_is_described(
         assert "There is no checkpoint yet" in str(caught.value)
 
 
+class Odd(probes.Probe):
+    """Hands out one odd number, late, in the second environment of the second seed."""
+
+    built = 0
+    reward, seen_first = 1.0, 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number, self.steps = Odd.built, 0
+        Odd.built += 1
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        obs, reward = np.array(self.seen()), 1.0
+        if self.number == Odd.wrong and self.steps == 27:
+            reward = Odd.reward
+            obs[0] += Odd.seen_first
+        return obs, reward, False, self.steps % 5 == 0, {}
+
+    wrong = -1
+
+
+@pytest.mark.parametrize(
+    ("reward", "seen", "said"),
+    [
+        (np.nan, 0.0, "gave a reward of nan"),
+        (-np.inf, 0.0, "gave a reward of -inf"),
+        (1e30, 0.0, r"gave a reward of 1e\+30"),
+        (1.0, np.nan, "gave an observation whose number 0 is nan"),
+        (1.0, 1e30, r"gave an observation whose number 0 is 1.*e\+30"),
+    ],
+)
+def test_odd_numbers_of_an_environment_never_enter_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reward: float, seen: float, said: str
+) -> None:
+    """Nothing that was saved has them; the last checkpoint is sound and goes on without them."""
+    for name, value in {"reward": reward, "seen_first": seen, "built": 0, "wrong": -1}.items():
+        monkeypatch.setattr(Odd, name, value)
+    plan = config(tmp_path / "run").resolved()
+    with Run(plan, env=Odd) as run:
+        first = Odd.built - 4  # those built before only looked at the task
+        monkeypatch.setattr(Odd, "wrong", first + 3)
+        with pytest.raises(UserError, match=rf"environment 1 of seed 8 {said}; expected finite"):
+            run.until(20)
+        assert run.vector_steps == 26  # the step that failed is no part of the run
+        for ring in run.replay.rings.values():
+            assert np.isfinite(ring).all() and np.abs(ring).max() < 1e3
+
+
+def test_the_message_says_when_it_was_and_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(probes.ActionReward):
+        steps = 0
+
+        def step(self, action: Any) -> Any:
+            Late.steps += 1
+            obs, reward, *rest = super().step(action)
+            return obs, np.nan if Late.steps > Late.sound else reward, *rest
+
+        sound = 10**9
+
+    for iterations, kept in (
+        (2, "There is no checkpoint yet"),
+        (6, "The checkpoint of iteration 4"),
+    ):
+        folder = tmp_path / str(iterations)
+        monkeypatch.setattr(Late, "sound", 10**9)
+        plan = config(folder)
+
+        class Arm(Callback):
+            def on_step(self, run: Run, info: StepInfo, when: int = iterations) -> None:
+                if info.iteration == when:
+                    monkeypatch.setattr(Late, "sound", 0)
+
+        with pytest.raises(UserError, match=rf"vector step {20 + iterations}\. {kept}"):
+            train.train(plan, env=Late, callbacks=[Arm()], quiet=True)
+        assert RunFolder(folder).saved_iteration() == (4 if iterations == 6 else 0)
+
+
+def test_one_bad_seed_does_not_end_its_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `on_env_error="reset"` they learn, to the bit, what they learn beside a sound one."""
+    monkeypatch.setattr(Odd, "reward", np.nan)
+    ended = []
+    for faulty in (False, True):
+        monkeypatch.setattr(Odd, "wrong", -1)
+        with Run(config(tmp_path / "run", on_env_error="reset").resolved(), env=Odd) as run:
+            if faulty:
+                monkeypatch.setattr(Odd, "wrong", Odd.built - 1)
+                with pytest.warns(
+                    UserWarning, match="environment 1 of seed 8 gave a reward of nan"
+                ):
+                    run.until(20)
+            else:
+                run.until(20)
+            rings = {name: ring[0].copy() for name, ring in run.replay.rings.items()}
+            weights = [np.array(leaf[0]) for leaf in jax.tree.leaves(run.state)]
+            assert np.isfinite(run.replay.rings["reward"]).all()
+        ended.append((rings, weights))
+    (rings, weights), (other_rings, other_weights) = ended
+    for name, ring in rings.items():
+        np.testing.assert_array_equal(ring, other_rings[name])
+    for one, other in zip(weights, other_weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 class Poison(Callback):
     """Puts a NaN among the moments of an optimiser, where no metric shows it."""
 

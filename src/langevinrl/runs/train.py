@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from langevinrl.envs.factory import EnvFactory, as_factory
+from langevinrl.envs.faults import EnvError
 from langevinrl.errors import Interrupted, UserError, field
 from langevinrl.runs import checkpoint
 from langevinrl.runs.cache import use_cache
@@ -236,9 +237,12 @@ def _finish(
     try:
         with run:
             run.until(length)
-    except BadNumberError as error:
-        told = f"{error}{write_report(folder, error)}"
-        raise BadNumberError(f"{told} {folder.describe_saved()}.", error.report) from None
+    except (BadNumberError, EnvError) as error:
+        # What happened is known where it did; how far the run was and what is left of it, here.
+        report = write_report(folder, error) if isinstance(error, BadNumberError) else ""
+        step = f"It was at vector step {run.vector_steps}."
+        error.args = (f"{error}{report} {step} {folder.describe_saved()}.",)
+        raise
     finally:
         lay_out.hold.release()
     if signals.received and run.iteration < length:
