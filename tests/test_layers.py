@@ -55,7 +55,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.trackers": {"errors", "runs.folder"},
     "runs.versions": set(),
     "runs.checkpoint": WORDS | {"runs.folder"},
-    "runs.replay": WORDS,
+    "runs.final_obs": {"errors"},
+    "runs.replay": WORDS | {"runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
