@@ -63,7 +63,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.checkpoint": WORDS | {"runs.folder", "runs.disk", "runs.arrays", "runs.manifest"},
     "runs.finite": WORDS | {"runs.folder"},
     "runs.memory": set(),
-    "runs.replay": WORDS | {"runs.memory"},
+    "runs.final_obs": {"errors"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
