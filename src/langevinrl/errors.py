@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -14,6 +14,24 @@ _IN_FLAGS: ContextVar[bool] = ContextVar("in_flags", default=False)
 
 class UserError(Exception):
     """Something the user can put right: what was wrong, what was expected, what is near."""
+
+
+def said(call: Callable[..., Any], *args: Any, **fields: Any) -> list[str]:
+    """What a call that checks something has to object: one sentence, or none."""
+    try:
+        call(*args, **fields)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def require_none(mistakes: Iterable[str], where: str = "") -> None:
+    """Refuses with all mistakes at once, so that they can be mended at once."""
+    found = list(dict.fromkeys(mistakes))
+    if len(found) == 1:
+        raise UserError(where + found[0])
+    if found:
+        raise UserError(f"{where}{len(found)} mistakes:\n  " + "\n  ".join(found))
 
 
 class Usual(NamedTuple):
