@@ -46,7 +46,7 @@ def run_job(
     except UserError as error:
         job.record_error(str(error))
         return "refused"
-    remember(job.folder, job.config.imported())  # so that it is resumed, if it names the same
+    remember(job.config.imported())  # so that its folder is resumed, if it names the same
     while not job.done:
         claim = claims.take(job.state)
         if claim is not None:
