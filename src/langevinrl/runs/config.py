@@ -47,6 +47,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "gamma": (0, 1),
     "target_rate": (0, 1),
     "log_alpha": (-math.inf, math.inf),
+    "spread": (0, 1),
 }
 
 
