@@ -48,10 +48,13 @@ DOORS: dict[str, set[str]] = {
 INSIDE: dict[str, set[str]] = {
     "runs.folder": {"errors"},
     "runs.files": {"errors"},
+    "runs.checks": set(),
     "runs.trust": {"errors", "runs.files", "runs.folder"},
     "runs.hold": {"errors", "runs.files", "runs.folder"},
     "runs.env_kwargs": {"errors"},
-    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"},
+    "runs.config": WORDS
+    | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
+    | {"runs.checks"},
     "runs.progress": set(),
     "runs.cache": set(),
     "runs.episodes": set(),
@@ -63,7 +66,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.checkpoint": WORDS | {"runs.folder", "runs.disk", "runs.arrays", "runs.manifest"},
     "runs.finite": WORDS | {"runs.folder"},
     "runs.memory": set(),
-    "runs.replay": WORDS | {"runs.memory"},
+    "runs.final_obs": {"errors"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import re
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -44,6 +44,24 @@ class Interrupted(KeyboardInterrupt):  # as KeyboardInterrupt, no error
     def __init__(self, said: str, number: int) -> None:
         super().__init__(said)
         self.number = number
+
+
+def said(call: Callable[..., Any], *args: Any, **fields: Any) -> list[str]:
+    """What a call that checks something has to object: one sentence, or none."""
+    try:
+        call(*args, **fields)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def require_none(mistakes: Iterable[str], where: str = "") -> None:
+    """Refuses with all mistakes at once, so that they can be mended at once."""
+    found = list(dict.fromkeys(mistakes))
+    if len(found) == 1:
+        raise UserError(where + found[0])
+    if found:
+        raise UserError(f"{where}{len(found)} mistakes:\n  " + "\n  ".join(found))
 
 
 class Usual(NamedTuple):

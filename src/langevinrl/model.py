@@ -21,7 +21,7 @@ from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.policy import Policy
 from langevinrl.runs.saved import NAME_IT, SavedModel, read_model, run_to_go_on, write_model
 from langevinrl.runs.train import Stopped, resume, train
-from langevinrl.runs.trust import remember, require_outside, require_trusted
+from langevinrl.runs.trust import require_outside, require_trusted
 
 LEARN_WORDS = ("iterations", "total_timesteps", "callback", "progress_bar")
 
@@ -162,8 +162,6 @@ class Model:
         run = saved.metadata.get("run") or self.folder
         config = dataclasses.replace(saved.config, out=str(run))
         write_model(path, config, saved.spaces, saved.state, self.iteration)
-        if self.trust:
-            remember(Path(path), config.imported())
 
     @classmethod
     def load(cls, path: str | Path, env: EnvLike | None = None, *, trust: bool = False) -> Model:
@@ -224,9 +222,9 @@ class Model:
         every = saved.config.eval_every
         if more is not None and every == default_eval_every(length):  # not one the user asked for
             every = default_eval_every(more)
-        factory = self._environment() if self.source else None
-        trust = self.trust
-        return resume(folder.path, total, env=factory, eval_every=every, trust=trust, **options)
+        factory = self._environment()  # which also refuses a name that makes none
+        given, trust = factory if self.source else None, self.trust
+        return resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)
 
     def _environment(self) -> EnvFactory:
         """What plays and learns; refuses a name that makes none here."""

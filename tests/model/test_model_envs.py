@@ -75,7 +75,7 @@ def test_default_folders_do_not_collide(here: Path) -> None:
 
 def test_a_folder_whose_run_failed_in_warm_up_is_used_again(here: Path) -> None:
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="wheel"):
+        with pytest.raises(UserError, match="wheel"):
             Model("lql", "toys:breaking", **(SMALL | {"warmup": 500})).learn(1, progress_bar=False)
     assert [path.name for path in (here / "runs").iterdir()] == ["lql-toys-breaking-0"]
     assert RunFolder("runs/lql-toys-breaking-0").is_untouched()

@@ -168,8 +168,10 @@ class VectorEnv:
 
     def _stop(self, lane: int, fault: Fault) -> None:
         cause = Remote(fault.trace) if fault.trace else None
-        again = "" if self.on_error == "reset" else f" {field('on_env_error', 'reset')} goes on."
-        raise EnvError(self._sentence(lane, fault) + again) from cause
+        said = self._sentence(lane, fault)
+        if self.on_error == "stop":
+            said += f" With {field('on_env_error', 'reset')} a run makes it anew and goes on."
+        raise EnvError(said) from cause
 
     def _sentence(self, lane: int, fault: Fault) -> str:
         seed, number = self._place(lane)

@@ -27,6 +27,7 @@ from langevinrl.envs.serial import perform
 from langevinrl.errors import STOP_SIGNALS, UserError
 
 CLOSE_SECONDS = 5.0  # for an environment to close by itself
+BUILD_SECONDS = 300.0  # for one to be built, if that is more than a step may take
 ANSWERED, REFUSED = "answered", "refused"
 
 
@@ -41,7 +42,7 @@ class Workers:
     def __init__(
         self, make: Callable[[], gym.Env[Any, Any]], count: int, timeout: float = 0.0
     ) -> None:
-        """`timeout` is the seconds that any answer may take, building included; 0 is no limit."""
+        """`timeout` is the seconds that an answer may take; 0 is no limit."""
         require_main_guard()
         self.make, self.timeout, self.closed = CloudpickleWrapper(make), timeout, False
         self.processes: list[BaseProcess] = []
@@ -82,17 +83,20 @@ class Workers:
         for lane, value in zip(chosen, values, strict=True):
             with contextlib.suppress(OSError):  # it is gone, and reading will say so
                 self.pipes[lane].send((command, value))
-        end = time.monotonic() + self.timeout if self.timeout else None
-        answers = [self._answer(lane, command, end) for lane in chosen]
+        limit = self.timeout
+        if limit and command == "call":  # the first, which is answered when it has been built
+            limit = max(limit, BUILD_SECONDS)
+        end = time.monotonic() + limit if limit else None
+        answers = [self._answer(lane, command, limit, end) for lane in chosen]
         self.pending = False
         return answers
 
-    def _answer(self, lane: int, command: str, end: float | None) -> Any:
+    def _answer(self, lane: int, command: str, limit: float, end: float | None) -> Any:
         pipe = self.pipes[lane]
         try:
             if end is not None and not pipe.poll(max(0.0, end - time.monotonic())):
                 self._kill(lane)
-                return late(command, self.timeout)
+                return late(command, limit)
             kind, value = pipe.recv()
         except (EOFError, OSError):
             self.processes[lane].join(1.0)
@@ -110,6 +114,7 @@ class Workers:
         self._kill(lane)
         self.pipes[lane].close()
         self.processes[lane], self.pipes[lane] = self._start(lane)
+        self.ask("call", ["task"], [lane])  # until it is built, for which there is more time
 
     def close(self, terminate: bool = False) -> None:
         """Ask each to close and give it a few seconds; with `terminate`, end all at once."""

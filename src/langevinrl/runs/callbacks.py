@@ -15,11 +15,13 @@ A run calls its callbacks in the order of its list, which `runs.train` makes:
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+from langevinrl.envs.faults import EnvError
 from langevinrl.runs import checkpoint
 from langevinrl.runs.diagnose import Diagnosis
-from langevinrl.runs.evaluate import Evaluation, Evaluator
+from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
 from langevinrl.runs.finite import require_finite_state
 from langevinrl.runs.folder import STATE, RunFolder, RunLog
 from langevinrl.runs.loop import Run, StepInfo
@@ -130,12 +132,32 @@ class PlayEpisodes(Callback):
 
     def on_start(self, run: Run) -> None:
         config = run.config
-        self.evaluator = Evaluator(run.agent, run.env, config.seed_list, config.eval_episodes)
+        self.evaluator = Evaluator(
+            run.agent,
+            run.env,
+            config.seed_list,
+            config.eval_episodes,
+            timeout=config.env_timeout,
+        )
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, run.config.eval_every or 1):
-            episodes = self.evaluator.play(info.state, info.iteration)
-            run.report(Evaluation(info.iteration, episodes))
+            run.report(Evaluation(info.iteration, self._play(run, info)))
+
+    def _play(self, run: Run, info: StepInfo) -> list[Episode]:
+        """All episodes; a second time, in fresh environments, if one failed and may be made anew.
+
+        Half an episode is no return, so that none is mended on the way as in training.
+        """
+        try:
+            return self.evaluator.play(info.state, info.iteration)
+        except EnvError as error:
+            if run.config.on_env_error == "stop":
+                raise
+            warnings.warn(f"{error} All episodes are played again.", stacklevel=2)
+        self.evaluator.envs.close(terminate=True)
+        self.on_start(run)
+        return self.evaluator.play(info.state, info.iteration)
 
     def on_end(self, run: Run) -> None:
         self.evaluator.close()

@@ -111,10 +111,12 @@ class Evaluator:
         seeds: Sequence[int],
         num_episodes: int,
         mode: Mode = "keyed",
+        timeout: float = 0.0,
     ) -> None:
+        """`timeout` is the seconds that one environment may take for a step; 0 is no limit."""
         self.seeds, self.num_episodes = list(seeds), num_episodes
         self.mode = require_mode(agent, mode)
-        self.envs = VectorEnv(env, seeds, num_episodes, agent.spec.act_bound)
+        self.envs = VectorEnv(env, seeds, num_episodes, agent.spec.act_bound, timeout=timeout)
         self.policy = compile_once(_policy_over_seeds, agent, self.mode)
 
     def play(self, state: PyTree, seed: int) -> list[Episode]:

@@ -57,8 +57,8 @@ def write_text(path: Path, text: str, *, exclusive: bool = False) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         draft.unlink(missing_ok=True)
-        _create(draft, text)
         try:
+            _create(draft, text)
             if exclusive:
                 _name_once(draft, path, text)
             else:

@@ -76,7 +76,9 @@ class Run:
         )
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
-            self.replay = Replay(self.envs.spec, config.capacity, seeds, self.agent.columns)
+            self.replay = Replay(
+                self.envs.spec, config.capacity, seeds, self.agent.columns, num_envs=config.num_envs
+            )
         except BaseException:
             self.envs.close()
             raise

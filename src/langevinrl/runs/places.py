@@ -24,8 +24,11 @@ class _TakenError(UserError):
 
 def require_available(folder: RunFolder) -> None:
     """Refuses early, before anything is built, what `take` would refuse."""
-    if not (folder.config.exists() and folder.is_untouched()):
-        folder.require_free()
+    try:
+        if not (folder.config.exists() and folder.is_untouched()):
+            folder.require_free()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise UserError(f"cannot use the run folder {folder}: {reason_of(error)}") from None
 
 
 def take(place: str, *, numbered: bool, overwrite: bool = False) -> tuple[RunFolder, Hold]:

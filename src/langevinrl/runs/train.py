@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import jax
+
 from langevinrl.envs.factory import EnvFactory, as_factory
 from langevinrl.envs.faults import EnvError
-from langevinrl.errors import Interrupted, UserError, field
+from langevinrl.errors import Interrupted, UserError, field, require_none, said
 from langevinrl.runs import checkpoint
 from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import (
@@ -23,6 +26,7 @@ from langevinrl.runs.callbacks import (
 from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.files import reason_of
 from langevinrl.runs.finite import BadNumberError, write_report
 from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.runs.hold import Hold
@@ -35,6 +39,11 @@ from langevinrl.runs.track import Track
 from langevinrl.runs.trackers import require_trackers
 from langevinrl.runs.trust import importing_names, remember, require_outside, require_trusted
 from langevinrl.runs.versions import versions
+
+# What a disk says, of whichever file: full, over its quota, read-only, broken, gone.
+DISK_ERRORS = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV,
+)  # fmt: skip
 
 
 class Stopped(Interrupted):
@@ -59,7 +68,7 @@ class _LayOut(Callback):
     def on_start(self, run: Run) -> None:
         # The configuration first: a run killed here is then resumed, not taken for a stranger's.
         run.config.write(self.folder.config, exclusive=self.new)
-        remember(self.folder.path, self.trusted)
+        remember(self.trusted)
         write_spaces(self.folder, run.envs.task)
         if self.folder.versions.exists():
             self.folder.record_resume(run.iteration, versions())
@@ -87,11 +96,9 @@ def train(
     `overwrite` gives up the run that lies there.
     """
     numbered = config.out is None and not overwrite
+    require_none(_mistakes(config, env, look=not numbered and not overwrite))
     config = config.resolved()
     place = str(config.out)
-    if not numbered and not overwrite:
-        require_available(RunFolder(place))
-    require_trackers(config.track)
     if config.compilation_cache:
         use_cache()
     run = Run(config, env=env)
@@ -103,6 +110,20 @@ def train(
     run.config = dataclasses.replace(config, out=str(folder))
     lay_out = _LayOut(folder, hold, new=True, trusted=config.imported())
     return _finish(run, lay_out, None, callbacks, quiet)
+
+
+def _mistakes(config: RunConfig, env: EnvFactory | None, look: bool) -> list[str]:
+    """All that speaks against a run before anything is built; `look`: its folder must be free."""
+    found = config.mistakes()
+    if env is None and isinstance(config.env, str) and isinstance(config.env_kwargs, dict):
+        strange = said(as_factory, config.env, config.env_kwargs)
+        # One sentence for a name that is not there: the paper has no length for it either.
+        found = [*strange, *(one for one in found if not (strange and repr(config.env) in one))]
+    if isinstance(config.track, tuple):
+        found += said(require_trackers, config.track)
+    if look and isinstance(config.out, str | Path):
+        found += said(require_available, RunFolder(config.out))
+    return found
 
 
 @listening()
@@ -213,6 +234,22 @@ def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
         )
 
 
+def _explain(error: Exception, folder: RunFolder) -> UserError | None:
+    """What the system refused a run, in a sentence; None if that is not what went wrong."""
+    kept = folder.saved_iteration()
+    again = f"langevinrl resume {shlex.quote(str(folder))}"
+    end = f"The checkpoint of iteration {kept} is kept: mend that, then {again}" if kept else ""
+    end = end or "There was no checkpoint yet"
+    if isinstance(error, OSError):
+        inside = str(error.filename or "").startswith(str(folder))
+        if inside or error.errno in DISK_ERRORS:
+            return UserError(f"cannot write to {folder}: {reason_of(error)}. {end}")
+    elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        less = ", ".join(map(field, ("batch_size", "seeds", "hidden", "capacity")))
+        return UserError(f"memory ran out. Less of {less} needs less. {end}")
+    return None
+
+
 def _finish(
     run: Run,
     lay_out: _LayOut,
@@ -243,6 +280,8 @@ def _finish(
         step = f"It was at vector step {run.vector_steps}."
         error.args = (f"{error}{report} {step} {folder.describe_saved()}.",)
         raise
+    except (OSError, MemoryError, jax.errors.JaxRuntimeError) as error:
+        raise _explain(error, folder) or error from None
     finally:
         lay_out.hold.release()
     if signals.received and run.iteration < length:

@@ -2,10 +2,12 @@
 
 Importing a module runs its code, so that a folder from someone else could run anything by naming
 it.  A name that a file holds is therefore a Gymnasium id of an installed package, or it is one
-that this user has used for the same folder before, or the user says `trust`.
+that this user has trained with before, or the user says `trust`.
 
-That a run is one's own is recorded outside of it, in the user's state folder: whoever can write to
-the run's folder could write such a record there too.
+What the user has trained with is recorded in the user's state folder: each name with its arguments
+and the file that its module was.  Not in the folder of the run, for whoever sends that could write
+a record too; and not by the folder's place, so that a run may be moved and copied.  A stranger's
+folder can then have run what its reader has run already, from the same file, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,7 @@ OURS = ("langevinrl.envs.bandit:make",)  # written into configurations by our ow
 # Gymnasium ids that make what another argument names, in a registry of its own.
 _DOORS_ELSEWHERE = re.compile(r"(GymV2\d|dm_control_compat|MeltingPotCompat)")
 _MODULE_NAME = re.compile(r"[\w.]+:[\w.<>-]+")
-_remembered: dict[str, set[str]] = {}  # of this process, where nothing can be written
+_remembered: dict[str, list[list[str]]] = {}  # of this process, where nothing can be written
 
 
 def importing_names(agent: str, env: str, env_kwargs: Mapping[str, Any]) -> list[str]:
@@ -56,25 +59,22 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def require_trusted(place: Path, names: Iterable[str], trust: bool = False) -> None:
-    """Refuses to follow names that a file of `place` holds, unless trusted or used there before.
+    """Refuses to follow names that a file holds, unless trusted or trained with before.
 
     `place` is the folder of a run, a model or a sweep, or the file of a sweep.
     """
     names = list(names)
-    if not names:
-        return
-    if not trust and not is_remembered(place, names):
-        kind, _, name = names[0].partition(" ")
-        what = "environment" if kind == "env" else "agent"
-        own = f", or name your own with {field('env')}" if kind == "env" else ""
-        raise UserError(
-            f"{place} names the {what} {name!r}, which would be imported and called, and there is "
-            "no record that you made it: whoever sent it could run anything so. If you know it, "
-            f"say so with {field('trust', True)}{own}"
-        )
     for name in names:
-        require_outside(place, name.split()[1])
-    if in_command_line():
+        require_outside(place, _word(name))
+        if not trust and not is_remembered(name):
+            what = "environment" if name.startswith("env ") else "agent"
+            own = f", or name your own with {field('env')}" if what == "environment" else ""
+            raise UserError(
+                f"{place} names the {what} {_word(name)!r}, which would be imported and called, "
+                "and you have not trained with it before: whoever sent it could run anything so. "
+                f"If you know it, say so with {field('trust', True)}{own}"
+            )
+    if names and in_command_line():
         search_here()
 
 
@@ -83,58 +83,73 @@ def require_outside(place: Path, name: str) -> None:
 
     Finding where a module lies imports nothing.
     """
-    module = name.rpartition(":")[0].split(".")[0]
     inside = (place if place.is_dir() else place.parent / "no folder").resolve()
+    if any(Path(found).is_relative_to(inside) for found in _files_of(name)):
+        raise UserError(
+            f"{name!r} would be imported from inside {place}, which is never done: a folder "
+            "that is sent around could run anything so. Move the module elsewhere"
+        )
+
+
+def _word(name: str) -> str:
+    """The name itself, as a configuration has it."""
+    return name.partition(" ")[2].partition(" {")[0]
+
+
+def _files_of(name: str) -> list[str]:
+    """Where the package of `module:name` lies: its file, or its folders; nothing if not found."""
+    module = name.rpartition(":")[0].split(".")[0]
     try:
         spec = find_spec(module) if module else None
-    except (ImportError, ValueError):
-        return
+    except (ImportError, ValueError):  # __main__, and what is no name
+        return []
+    if spec is None and module and in_command_line():  # which looks here last
+        spec = PathFinder.find_spec(module, [str(Path.cwd())])
     if spec is None:
-        return
-    for found in [spec.origin or "", *(spec.submodule_search_locations or [])]:
-        if Path(found).resolve().is_relative_to(inside):
-            raise UserError(
-                f"{name!r} would be imported from inside {place}, which is never done: a folder "
-                "that is sent around could run anything so. Move the module elsewhere"
-            )
+        return []
+    places = [spec.origin or "", *(spec.submodule_search_locations or [])]
+    return sorted({str(Path(place).resolve()) for place in places if os.path.isabs(place)})
 
 
-def remember(place: Path, names: Iterable[str]) -> None:
-    """Record that this user has used these names for a folder, if there is a place for that."""
-    names, key = set(names), str(place.resolve())
-    if not names:
-        return
-    names |= _names_of(key)
-    _remembered[key] = names
-    record = _record_of(key)
-    if record is None:
-        return
-    try:
-        record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_text(record, json.dumps({"folder": key, "names": sorted(names)}) + "\n")
-    except (OSError, UserError):  # a home that cannot be written to: resuming asks for `trust`
-        return
+def remember(names: Iterable[str]) -> None:
+    """Record that this user trains with these names, if there is a place for that."""
+    for name in names:
+        known = _remembered.setdefault(name, _recorded(name))
+        files = _files_of(_word(name))
+        if files in known:
+            continue
+        known.append(files)
+        record = _record_of(name)
+        if record is None:
+            continue
+        try:
+            record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_text(record, json.dumps({"name": name, "files": known}) + "\n")
+        except (OSError, UserError):  # a home that cannot be written to: resuming asks for `trust`
+            continue
 
 
-def is_remembered(place: Path, names: Iterable[str]) -> bool:
-    """Whether this user has used all of these names for that folder."""
-    return set(names) <= _names_of(str(place.resolve()))
+def is_remembered(name: str) -> bool:
+    """Whether this user has trained with that name, from the file it stands for now."""
+    known = [*_remembered.get(name, ()), *_recorded(name)]
+    return _files_of(_word(name)) in known
 
 
-def _names_of(key: str) -> set[str]:
-    record, found = _record_of(key), set(_remembered.get(key, ()))
+def _recorded(name: str) -> list[list[str]]:
+    """The files that a name has been, as recorded; none if there is no record, or a damaged one."""
+    record = _record_of(name)
     if record is None or not record.is_file():
-        return found
+        return []
     try:
         table = read_json(record, "a record")
-        return found | set(table["names"]) if table["folder"] == key else found
-    except (UserError, KeyError, TypeError):  # damaged: as if there were none
-        return found
+        return list(table["files"]) if table["name"] == name else []
+    except (UserError, KeyError, TypeError):
+        return []
 
 
-def _record_of(key: str) -> Path | None:
+def _record_of(name: str) -> Path | None:
     place = state_folder()
-    return place and place / "trusted" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+    return place and place / "trained" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
 
 def state_folder() -> Path | None:

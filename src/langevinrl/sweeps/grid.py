@@ -95,7 +95,7 @@ def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
         for env, kwargs in itertools.product(envs or [""], given or [{}]):
             found |= set(importing_names("", str(env), kwargs if kwargs else {}))
     require_trusted(path, sorted(found), trust)
-    remember(path, found)
+    remember(found)
 
 
 def _as_list(value: Any) -> list[Any]:

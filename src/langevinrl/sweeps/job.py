@@ -46,7 +46,7 @@ def run_job(
     except UserError as error:
         job.record_error(str(error))
         return "refused"
-    remember(job.folder, job.config.imported())  # so that it is resumed, if it names the same
+    remember(job.config.imported())  # so that its folder is resumed, if it names the same
     while not job.done:
         claim = claims.take(job.state)
         if claim is not None:
@@ -65,8 +65,9 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
     except LostClaimError:
         return "busy"
     except UserError as error:
-        job.record_error(str(error))
-        return "refused" if error.exit_code == UserError.exit_code else "failed"
+        slip = error.exit_code == UserError.exit_code
+        job.record_error(str(error) if slip else traceback.format_exc())
+        return "refused" if slip else "failed"
     except Exception:
         job.record_error(traceback.format_exc())
         return "failed"

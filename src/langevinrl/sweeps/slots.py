@@ -94,7 +94,7 @@ def replay_bytes(config: RunConfig, obs_dim: int, act_dim: int) -> int:
     """What a run's replay takes when it is as full as it will get."""
     seen = config.warmup_steps * config.num_envs + (config.iterations or 0) * config.num_envs
     # One more set of actions for an agent that keeps a column of its own.
-    row = 2 * obs_dim + 2 * act_dim + 2
+    row = obs_dim + 2 * act_dim + 3
     return 4 * config.seeds * min(config.capacity, seen) * row
 
 

@@ -52,7 +52,7 @@ def sweep(
     configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
     configs = arrange(configs, seeds_per_process)
     folder = SweepFolder.write(Path(out), configs, name, study)
-    remember(folder.path, imported(configs))
+    remember(imported(configs))
     jobs = [folder.job(job_id(config)) for config in configs]
     return go_on(folder, jobs, backend=backend, workers=workers, retries=retries,
                  keep_replay=keep_replay, quiet=quiet, **options)  # fmt: skip
@@ -89,7 +89,7 @@ def go_on(
     jobs = list(folder.jobs.values()) if jobs is None else jobs
     names = imported([job.config for job in jobs])
     require_trusted(folder.path, names, trust)
-    remember(folder.path, names)
+    remember(names)
     needs = memory_needs(jobs)  # for all backends, as it also finds a task that is not there
     shared = {"retries": retries, "keep_replay": keep_replay, "quiet": quiet}
     if backend == "ray":

@@ -51,7 +51,7 @@ def run_trial(place: TuneFolder, trial: Trial) -> str:
 
     config = place.search.config(place.search.suggest(trial))
     job = place.job(config)
-    remember(job.folder, config.imported())  # so that it is resumed, if it names the same
+    remember(config.imported())  # so that its folder is resumed, if it names the same
     claim = claims.take(job.state)
     if claim is None:  # another process trains the very same
         place.study().tell(trial, state=optuna.trial.TrialState.FAIL)
