@@ -78,7 +78,10 @@ def test_an_edited_run_is_neither_resumed_nor_loaded(folder: Path, change: dict[
     if name == "agent":
         edit(folder, hyperparameters={})
     before = (folder / "metrics.jsonl").read_bytes()
-    for use in (lambda: train.resume(folder, 12, quiet=True, trust=True), lambda: Model.load(folder)):
+    for use in (
+        lambda: train.resume(folder, 12, quiet=True, trust=True),
+        lambda: Model.load(folder),
+    ):
         with pytest.raises(UserError, match=rf"config\.json was changed.*{name} was"):
             use()
     assert (folder / "metrics.jsonl").read_bytes() == before
