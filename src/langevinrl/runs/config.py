@@ -188,7 +188,7 @@ class RunConfig:
     def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
         """The configuration in a file, whose names are fit to be followed (`runs.trust`)."""
         config = cls.parse(path)
-        require_trusted(path.parent, config.imported(), trust)
+        require_trusted(path, config.imported(), trust)
         return config
 
     @classmethod
