@@ -22,6 +22,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "batch_size": (1, 2**24),
     "gamma": (0, 1),
     "target_rate": (0, 1),
+    "spread": (0, 1),
     "statistics_rate": (0, 1),
     "log_alpha": (-MOST_FLOAT, MOST_FLOAT),
     "hidden": (1, WIDEST),

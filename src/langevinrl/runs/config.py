@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
@@ -40,7 +40,9 @@ PAPER_ITERATIONS = {
 EVALUATIONS = 40  # per run, as in the released code
 
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
-BESIDE_LEARNING = ("out", "track", "compilation_cache")
+BESIDE_LEARNING = (
+    "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class RunConfig:
     num_envs: int = 5  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
     async_envs: bool = False
+    # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
+    env_timeout: float = 300.0
+    # if an environment fails: stop, or make it anew and go on without the step that failed
+    on_env_error: Literal["stop", "reset"] = "stop"
     # half-width of the box the agent acts in, stretched to the task's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
@@ -75,6 +81,7 @@ class RunConfig:
     eval_every: int | None = None
     eval_episodes: int = 20  # episodes per evaluation, played side by side
     checkpoint_every: int = 5_000  # iterations between checkpoints
+    keep_checkpoints: int = 2  # the last so many are kept, should the newest be damaged
     log_every: int = 100  # iterations between lines of metrics.jsonl
     # log to these too: tensorboard, wandb, trackio, mlflow
     track: tuple[str, ...] = ()

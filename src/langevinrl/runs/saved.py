@@ -16,6 +16,7 @@ from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 from langevinrl.runs import checkpoint, compiled
+from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.environment import EnvSource
@@ -53,7 +54,8 @@ def write_model(
     _require_model_place(folder)
     folder.path.mkdir(parents=True, exist_ok=True)
     metadata = {"iteration": iteration, "run": str(Path(config.out or "").absolute())}
-    weights = Checkpoint({STATE: checkpoint.name_leaves(state)}, metadata)
+    arrays = {STATE: checkpoint.name_leaves(state)}
+    weights = Checkpoint(arrays, metadata, dataclasses.asdict(config))
     checkpoint.save(folder, iteration, weights)
     write_spaces(folder, spaces)
     config.write(folder.config)
@@ -91,9 +93,17 @@ def read_model(path: str | Path, env: EnvSource | None = None, trust: bool = Fal
         spaces = recorded or _rebuild_spaces(folder, config, trust)
     agent = config.make_agent(spaces.spec)
     saved = checkpoint.load(folder, groups=[STATE])
+    require_unchanged(saved.config, config, str(folder.config))
+    _require_iteration(saved.metadata, folder)
     template = jax.eval_shape(jax.vmap(agent.init), compiled.seed_keys(config.seed_list))
     state = checkpoint.fill_leaves(template, saved.arrays[STATE])
     return SavedModel(config, agent, state, spaces, saved.metadata)
+
+
+def _require_iteration(metadata: dict[str, Any], folder: RunFolder) -> None:
+    done = metadata.get("iteration")
+    if not isinstance(done, int) or isinstance(done, bool) or done < 0:
+        raise UserError(f"the checkpoint in {folder} says that {done!r} iterations were done")
 
 
 def _read_spaces(folder: RunFolder) -> TaskSpaces | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import errno
 import shlex
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 
 from langevinrl.envs.factory import EnvFactory, as_factory
-from langevinrl.errors import UserError, field, require_none, said
+from langevinrl.envs.faults import EnvError
+from langevinrl.errors import Interrupted, UserError, field, require_none, said
 from langevinrl.runs import checkpoint
 from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import (
@@ -20,17 +22,20 @@ from langevinrl.runs.callbacks import (
     Progress,
     Record,
     Save,
-    StopOnSignal,
 )
+from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.checks import field_mistakes
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.files import reason_of
+from langevinrl.runs.finite import BadNumberError, write_report
 from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.runs.hold import Hold
 from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.metadata import require_metadata
 from langevinrl.runs.places import hold_again, require_available, take
 from langevinrl.runs.saved import write_spaces
+from langevinrl.runs.signals import heard, listening
 from langevinrl.runs.track import Track
 from langevinrl.runs.trackers import require_trackers
 from langevinrl.runs.trust import importing_names, remember, require_outside, require_trusted
@@ -42,13 +47,14 @@ DISK_ERRORS = (
 )  # fmt: skip
 
 
-class Stopped(KeyboardInterrupt):
+class Stopped(Interrupted):
     """A signal ended the run between iterations; everything is saved."""
 
-    def __init__(self, iteration: int, folder: Path) -> None:
+    def __init__(self, iteration: int, folder: Path, number: int = signal.SIGINT) -> None:
         super().__init__(
             f"Stopped at iteration {iteration}.  "
-            f"Go on with: langevinrl resume {shlex.quote(str(folder))}"
+            f"Go on with: langevinrl resume {shlex.quote(str(folder))}",
+            number,
         )
         self.folder = folder
 
@@ -74,6 +80,7 @@ class _LayOut(Callback):
         self.hold.beat()
 
 
+@listening()
 def train(
     config: RunConfig,
     *,
@@ -120,6 +127,7 @@ def _mistakes(config: RunConfig, env: EnvFactory | None, look: bool) -> list[str
     return found
 
 
+@listening()
 def resume(
     path: str | Path,
     iterations: int | None = None,
@@ -128,13 +136,16 @@ def resume(
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
     eval_every: int | None = None,
+    accept_changes: bool = False,
     trust: bool = False,
     take_over: bool = False,
 ) -> Path:
     """Continue a stopped run from its last checkpoint, to `iterations` if given.
 
-    `eval_every` changes how often it is evaluated from here on.  A run that was killed before its
-    first checkpoint starts anew; one whose checkpoints were taken away is left as it is.
+    `eval_every` changes how often it is evaluated from here on; other fields are those the run was
+    begun with, and a `config.json` that says otherwise is refused without `accept_changes`.  A run
+    that was killed before its first checkpoint starts anew; one whose checkpoints were taken away
+    is left as it is.
 
     What the folder names is imported if this user's own `train` made it; of another's folder
     `trust` allows that, or `env` is used instead.  A folder in which another process trains is
@@ -145,26 +156,33 @@ def resume(
     trusted = config.imported() if env in (None, config.env) else []
     hold = hold_again(folder, take_over=take_over)
     try:
-        saved = _last_checkpoint(folder, config)
+        saved = _last_checkpoint(folder, config, accept_changes)
         config = _lengthened(config, folder, saved, iterations, eval_every)
         if config.compilation_cache:
             use_cache()
         factory = as_factory(env, config.env_kwargs) if isinstance(env, str) else env
+        positions = saved.metadata["logs"] if saved else None
         run = Run(config, env=factory, start=saved)
     except BaseException:
         hold.release()
         raise
-    positions = saved.metadata["logs"] if saved else None
+    del saved  # the run lets go of it once it is put back: nobody else keeps a second replay
     return _finish(run, _LayOut(folder, hold, False, trusted), positions, callbacks, quiet)
 
 
-def _last_checkpoint(folder: RunFolder, config: RunConfig) -> Checkpoint | None:
+def _last_checkpoint(
+    folder: RunFolder, config: RunConfig, accept_changes: bool
+) -> Checkpoint | None:
     """Where to go on; None for a run that was killed before its first."""
     if not folder.saved_checkpoints():
         _require_never_saved(folder, config)
         return None
     # By name, so that a saved model is told from a run.
-    return checkpoint.load(folder, [STATE, REPLAY, ENVS])
+    saved = checkpoint.load(folder, [STATE, REPLAY, ENVS])
+    if not accept_changes:
+        require_unchanged(saved.config, config, str(folder.config))
+    require_metadata(saved.metadata, config)
+    return saved
 
 
 def _lengthened(
@@ -243,7 +261,7 @@ def _finish(
 ) -> Path:
     """Loop to the end, or to a stop, and leave a checkpoint either way."""
     folder = lay_out.folder
-    record, signals = Record(folder, log_positions), StopOnSignal()
+    record, signals = Record(folder, log_positions), heard()
     run.callbacks = [
         lay_out,
         record,
@@ -258,10 +276,16 @@ def _finish(
     try:
         with run:
             run.until(length)
+    except (BadNumberError, EnvError) as error:
+        # What happened is known where it did; how far the run was and what is left of it, here.
+        report = write_report(folder, error) if isinstance(error, BadNumberError) else ""
+        step = f"It was at vector step {run.vector_steps}."
+        error.args = (f"{error}{report} {step} {folder.describe_saved()}.",)
+        raise
     except (OSError, MemoryError, jax.errors.JaxRuntimeError) as error:
         raise _explain(error, folder) or error from None
     finally:
         lay_out.hold.release()
     if signals.received and run.iteration < length:
-        raise Stopped(run.iteration, folder.path)
+        raise Stopped(run.iteration, folder.path, signals.received[0])
     return folder.path

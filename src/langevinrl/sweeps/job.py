@@ -65,8 +65,9 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
     except LostClaimError:
         return "busy"
     except UserError as error:
-        job.record_error(str(error))
-        return "refused"
+        slip = error.exit_code == UserError.exit_code
+        job.record_error(str(error) if slip else traceback.format_exc())
+        return "refused" if slip else "failed"
     except Exception:
         job.record_error(traceback.format_exc())
         return "failed"

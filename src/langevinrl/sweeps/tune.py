@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from langevinrl.errors import UserError
+from langevinrl.errors import Interrupted, UserError, free_signals
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.files import read_json
 from langevinrl.runs.folder import JOB_STATE, JOBS
@@ -154,10 +154,11 @@ class _Workers:
         self.place, self.slots, self.trials, self.console = place, slots, trials, console
         self.running: dict[int, Any] = {}
         self.stopping = False
+        self.first: int = signal.SIGINT  # the signal that ended it
         self.failures = 0
 
     def run(self) -> None:
-        names = (signal.SIGINT, signal.SIGTERM)
+        names = free_signals()
         old = {name: signal.signal(name, self._on_signal) for name in names}
         done = -1
         try:
@@ -176,7 +177,7 @@ class _Workers:
             for name, handler in old.items():
                 signal.signal(name, handler)
         if self.stopping:
-            raise KeyboardInterrupt("Stopped; every run is saved.  The same command goes on.")
+            raise Interrupted("Stopped; every run is saved.  The same command goes on.", self.first)
 
     def _step(self, done: int) -> bool:
         """Collect ended processes and start others; whether no more are to be started."""
@@ -198,6 +199,7 @@ class _Workers:
         return enough
 
     def _on_signal(self, number: int, _: Any) -> None:
+        self.first = self.first if self.stopping else number
         for process in self.running.values():
             process.send_signal(signal.SIGKILL if self.stopping else signal.SIGTERM)
         self.stopping = True
