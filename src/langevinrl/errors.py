@@ -161,7 +161,7 @@ USUAL_WORDS: dict[str, Usual] = {
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One sentence for a name that is not there: what it was, what is near, what there is."""
-    known = list(known)
+    known, name = list(known), str(name)
     hint = usual_word(name, known)
     if not hint:
         same = [other for other in known if _bare(other) == _bare(name)]

@@ -14,6 +14,7 @@ from langevinrl.callbacks import CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.cache import use_cache
+from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.environment import EnvSource, identify
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
@@ -143,8 +144,8 @@ class Model:
         The result has `mean`, `std`, the `episodes` and the `mode` they were played in.
         """
         saved = self._require_saved()
-        if episodes < 1 or seed < 0:
-            raise UserError(f"cannot play {episodes} episodes from seed {seed}")
+        if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
+            raise UserError(f"cannot play {short(episodes)} episodes from seed {short(seed)}")
         seeds = self.config.seed_list
         evaluator = Evaluator(saved.agent, self._environment(), seeds, episodes, mode)
         try:

@@ -34,8 +34,10 @@ class Backends:
 
     def options(self) -> dict[str, object]:
         """What the chosen backend is told beside the jobs."""
-        if self.retries < 0 or (self.workers is not None and self.workers < 1):
-            raise UserError("--retries counts from 0, --workers from 1")
+        if self.retries < 0 or self.gpus < 0 or (self.workers is not None and self.workers < 1):
+            raise UserError("--retries and --gpus count from 0, --workers from 1")
+        if not 0 < self.hours < 10_000:
+            raise UserError(f"--hours is {self.hours}; expected more than 0, less than 10000")
         shared = {"backend": self.backend, "retries": self.retries, "keep_replay": self.keep_replay}
         if self.backend == "local":
             return {**shared, "workers": self.workers}

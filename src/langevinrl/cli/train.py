@@ -48,7 +48,7 @@ def _read_file(path: Path, words: list[str]) -> RunConfig:
     config = RunConfig.parse(path)
     named = any(word == "--env" or word.startswith("--env=") for word in words)
     names = importing_names(config.agent, "", {}) if named else config.imported()
-    require_trusted(path.parent, names, "--trust" in words)
+    require_trusted(path, names, "--trust" in words)
     return config
 
 

@@ -28,11 +28,14 @@ RANGES: dict[str, tuple[float, float]] = {
     "hidden": (1, WIDEST),
     "embedding_size": (2, WIDEST),
     **dict.fromkeys(("best_of", "policy_best_of", "num_uniform", "num_noises"), (1, WIDEST)),
-    **dict.fromkeys(("num_entropy_actions", "num_gaussians"), (1, WIDEST)),
+    "num_entropy_actions": (1, WIDEST),
+    "num_gaussians": (1, 64),  # each is a piece of the program: hundreds compile for minutes
+    "schedule_scale": (1e-3, 1),  # of noise rates up to 0.999, which stay between 0 and 1
     **dict.fromkeys(("num_levels", "steps_per_level", "num_steps", "flow_steps"), (1, WIDEST)),
     "num_ascent_steps": (1, WIDEST),
 }
-BOUNDED = ("seed", "gamma", "target_rate", "statistics_rate")  # by what they are, on both sides
+# Limited by what they are, on both sides.
+BOUNDED = ("seed", "gamma", "target_rate", "statistics_rate", "schedule_scale")
 POSITIVE = ("initial_alpha",)  # whose logarithm is what is learned
 EVEN = ("embedding_size",)  # half of it sines, half cosines
 
@@ -54,7 +57,7 @@ def _mistake(name: str, value: Any, hint: Any) -> str:
     least, most = RANGES.get(name, (1, MOST_INT) if whole else (0, MOST_FLOAT))
     for number in _numbers(value):
         if not least <= number <= most:  # nor is what is not a number
-            limits = f"at most {most:g}" if number > most else f"at least {least}"
+            limits = f"at most {most}" if number > most else f"at least {least}"
             limits = f"from {least} to {most}" if name in BOUNDED else limits
             return f"{name} is {short(value)}; expected a finite number {limits}"
         if name in EVEN and number % 2:

@@ -132,6 +132,8 @@ class RunConfig:
     def _size_mistakes(self) -> list[str]:
         """Of fields that must fit each other."""
         found = []
+        if self.env.startswith(":"):
+            found.append(f"env is {self.env!r}; expected a Gymnasium id or module:function")
         if self.action_bound == 0:
             found.append(f"{field('action_bound', 0)} leaves no room to act")
         warmup = field("warmup", self.warmup)
@@ -195,7 +197,7 @@ class RunConfig:
     def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
         """The configuration in a file, whose names are fit to be followed (`runs.trust`)."""
         config = cls.parse(path)
-        require_trusted(path.parent, config.imported(), trust)
+        require_trusted(path, config.imported(), trust)
         return config
 
     @classmethod
@@ -223,7 +225,7 @@ def agent_class(name: str) -> type[Any]:
         raise UserError(unknown("agent", name, [*METHODS, "module:Class"]))
     try:
         kind = METHODS[name].load() if name in METHODS else Method(name, "", "", "", "").load()
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f"agent {name!r} cannot be loaded: {error}") from error
     if not (dataclasses.is_dataclass(kind) and hasattr(kind, "update")):
         raise UserError(f"{name!r} is no agent; docs/adding-an-agent.md says what one is")

@@ -25,6 +25,7 @@ from langevinrl.runs.callbacks import (
 )
 from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checkpoint import Checkpoint
+from langevinrl.runs.checks import field_mistakes
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.files import reason_of
 from langevinrl.runs.finite import BadNumberError, write_report
@@ -195,6 +196,7 @@ def _lengthened(
     changes = {"iterations": iterations, "eval_every": eval_every, "out": str(folder)}
     asked = {name: value for name, value in changes.items() if value is not None}
     config = dataclasses.replace(config, **asked)  # type: ignore[arg-type]  # one dict of fields
+    require_none(field_mistakes(RunConfig, asked))
     done = saved.metadata["iteration"] if saved else 0
     if done > (config.iterations or 0):
         asked_for = field("iterations", iterations)

@@ -61,7 +61,7 @@ def _texts(value: Any) -> Iterable[str]:
 def require_trusted(place: Path, names: Iterable[str], trust: bool = False) -> None:
     """Refuses to follow names that a file holds, unless trusted or trained with before.
 
-    `place` is the folder of a run, a model or a sweep, or the file of a sweep.
+    `place` is the folder of a run, a model or a sweep, or a file that configures some.
     """
     names = list(names)
     for name in names:
@@ -83,7 +83,9 @@ def require_outside(place: Path, name: str) -> None:
 
     Finding where a module lies imports nothing.
     """
-    inside = (place if place.is_dir() else place.parent / "no folder").resolve()
+    if not place.is_dir() and not _holds_a_run(place.parent):
+        return  # a file beside its author's modules
+    inside = (place if place.is_dir() else place.parent).resolve()
     if any(Path(found).is_relative_to(inside) for found in _files_of(name)):
         raise UserError(
             f"{name!r} would be imported from inside {place}, which is never done: a folder "

@@ -60,7 +60,7 @@ def record_video(
     the folder holds.
     """
     require_encoder()
-    if episodes < 1 or seed < 0:
+    if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
         raise UserError(f"cannot play {episodes} episodes from seed {seed}")
     folder = RunFolder(path)
     config = read_config(folder, trust, env)

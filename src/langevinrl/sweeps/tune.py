@@ -134,8 +134,10 @@ def tune(
     trust: import agents and environments of someone's own that a file names
     Returns the best run's configuration, also written to best.json.
     """
-    if trials < 1:
-        raise UserError(f"--trials is {trials}; expected at least 1")
+    if trials < 1 or (workers is not None and workers < 1):
+        raise UserError(f"--trials is {trials}, --workers {workers}; expected at least 1")
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise UserError(f"--seconds is {seconds}; expected a finite time, more than 0")
     import_optuna()
     search = read_search(search, trust=trust) if isinstance(search, Path) else search
     place = TuneFolder.write(out, search, objective, seconds)
