@@ -135,7 +135,6 @@ class VectorEnv:
         self.seeds = [env_seed(seed, i) for seed in seeds for i in range(num_envs)]
         self.task = tasks[0]  # the environment's own spaces
         self.spec = self.task.spec
-        self.centre, self.stretch = self.task.centre, self.task.scale
         self.obs = np.zeros((*self.shape, self.spec.obs_dim), np.float32)
         self.ended = np.zeros(self.shape, bool)
 

@@ -99,7 +99,10 @@ class RunConfig:
 
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
-        return RunConfig(**plain(vars(self)))._resolved()
+        fields = plain(vars(self))
+        if isinstance(self.track, str):  # one alone, as people write it
+            fields["track"] = (self.track,)
+        return RunConfig(**fields)._resolved()
 
     def _resolved(self) -> RunConfig:
         _check(RunConfig, vars(self))
