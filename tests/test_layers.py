@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,14 @@ def test_nothing_is_pickled_patched_or_made_of_strings(path: Path) -> None:
     for word in ("pickle", "dill", "unittest", "make_dataclass", "tokenize"):
         assert f"import {word}" not in text and f"from {word}" not in text
     assert "allow_pickle=True" not in text
+
+
+def test_the_picture_shows_every_room_above_those_it_imports() -> None:
+    picture = (ROOT.parent.parent / "docs" / "doors.svg").read_text()
+    height = {name: int(y) for y, name in re.findall(r'y="(\d+)" class="name">(\w+)<', picture)}
+    assert set(height) == {room for room in DOORS if not room.startswith("__")}
+    for room, doors in DOORS.items():
+        below = {door.split(".")[0] for door in doors} - {room}
+        assert all(
+            height[other] > height[room] for other in below & height.keys() if room in height
+        )

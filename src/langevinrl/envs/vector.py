@@ -66,7 +66,6 @@ class VectorEnv:
             self.close(terminate=True)
             raise
         self.spec = self.task.spec
-        self.centre, self.stretch = self.task.centre, self.task.scale
         self.obs = np.zeros((*self.shape, self.spec.obs_dim), np.float32)
         self.ended = np.zeros(self.shape, bool)
         self.cut = np.zeros(self.shape, bool)  # the episode before this step was lost
