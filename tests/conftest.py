@@ -31,6 +31,8 @@ if "LANGEVINRL_TEST_PROGRAMS" not in os.environ:
     atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
 # Nor do runs in processes of their own keep programs in the user's home.
 os.environ["LANGEVINRL_CACHE"] = PROGRAMS
+# Nor what they record of being the user's own.
+os.environ["LANGEVINRL_STATE"] = os.path.join(PROGRAMS, "state")
 SETTINGS = {
     # (B,) on (B, 1) would broadcast to (B, B) without a word; here it is an error.
     "jax_numpy_rank_promotion": "raise",

@@ -44,19 +44,30 @@ DOORS: dict[str, set[str]] = {
     | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
     "__main__": {"cli"},
 }
-# Files below their own room's others: these see nothing of it but what is named.
+# Disk below their own room's others: these see nothing of it but what is named.
 INSIDE: dict[str, set[str]] = {
     "runs.folder": {"errors"},
+    "runs.files": {"errors"},
+    "runs.checks": set(),
+    "runs.trust": {"errors", "runs.files", "runs.folder"},
+    "runs.hold": {"errors", "runs.files", "runs.folder"},
     "runs.env_kwargs": {"errors"},
-    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs"},
+    "runs.config": WORDS
+    | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
+    | {"runs.checks"},
     "runs.progress": set(),
     "runs.cache": set(),
     "runs.episodes": set(),
     "runs.trackers": {"errors", "runs.folder"},
     "runs.versions": set(),
-    "runs.checkpoint": WORDS | {"runs.folder"},
+    "runs.disk": set(),
+    "runs.arrays": {"errors"},
+    "runs.manifest": {"errors", "runs.disk", "runs.folder"},
+    "runs.checkpoint": WORDS | {"runs.folder", "runs.disk", "runs.arrays", "runs.manifest"},
+    "runs.finite": WORDS | {"runs.folder"},
+    "runs.memory": set(),
     "runs.final_obs": {"errors"},
-    "runs.replay": WORDS | {"runs.final_obs"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone

@@ -57,6 +57,6 @@ def test_a_step_without_its_answer_does_not_hold_up_the_end() -> None:
     envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
     assert isinstance(envs.vector, Workers)
     envs.reset()
-    envs.vector.step_async(np.zeros((2, 1), np.float32))
-    envs.vector.close(terminate=True)
+    envs.vector.pipes[0].send(("step", np.zeros(1, np.float32)))
+    envs.close(terminate=True)
     assert not any(process.is_alive() for process in envs.vector.processes)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -216,15 +218,14 @@ def test_a_crash_while_writing_keeps_the_old_file(
     path = tmp_path / "config.json"
     RunConfig("Hopper-v4").write(path)
 
-    def half(self: Path, text: str) -> None:
-        with self.open("w") as file:
-            file.write(text[:10])
-        raise OSError("no space left")
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", half)
-        with pytest.raises(OSError, match="no space"):
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(UserError, match=r"cannot write .*: No space left"):
             RunConfig("Ant-v4").write(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["config.json"]
     assert RunConfig.read(path) == RunConfig("Hopper-v4")
 
 

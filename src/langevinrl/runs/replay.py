@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from langevinrl.errors import UserError, field
 from langevinrl.runs.final_obs import FinalObs
+from langevinrl.runs.memory import free_memory
 from langevinrl.types import Batch, Spec, Transition
 
 BLOCK = 4096  # rows of an older checkpoint looked at together
@@ -201,13 +201,3 @@ def _check_fits(num_bytes: int, capacity: int) -> None:
             f"replay would need {num_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; "
             f"try {field('capacity', fitting)} or fewer {field('seeds')}"
         )
-
-
-def free_memory() -> int:
-    """Bytes the system can still hand out."""
-    try:
-        with open("/proc/meminfo") as file:
-            table = dict(line.split(":", 1) for line in file)
-        return int(table["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):  # not Linux: all there is, free or not
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

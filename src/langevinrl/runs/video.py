@@ -45,23 +45,25 @@ def record_video(
     path: str | Path,
     out: str | Path | None = None,
     *,
-    env: EnvFactory | None = None,
+    env: str | EnvFactory | None = None,
     episodes: int = 1,
     seed: int = 0,
     camera: str | None = None,
+    trust: bool = False,
 ) -> Path:
     """Play episodes of the run or model in a folder, with its first trained seed, into an MP4.
 
     record_video("runs/cheetah", episodes=2)    # runs/cheetah/video.mp4
 
     `env` replaces the environment by name, `seed` decides the starts as in evaluation, and `camera`
-    is one of the MuJoCo model's, by name or number.
+    is one of the MuJoCo model's, by name or number.  `trust` allows names of someone's own that
+    the folder holds.
     """
     require_encoder()
     if episodes < 1 or seed < 0:
         raise UserError(f"cannot play {episodes} episodes from seed {seed}")
     folder = RunFolder(path)
-    config = read_config(folder)
+    config = read_config(folder, trust, env)
     if config.compilation_cache:
         use_cache()
     target = checked_target(Path(out) if out else folder.path / VIDEO)
@@ -120,7 +122,7 @@ def film(agent: Agent, state: PyTree, envs: VectorEnv, starts: Sequence[int], ou
     """Play an episode from each start and write them, one after the other, to `out`."""
     draft = out.with_name(f".{out.stem}.partial{out.suffix}")
     frames = played_frames(agent, state, envs, starts)
-    encode(frames, float(envs.vector.metadata.get("render_fps") or 30), draft)
+    encode(frames, frames_per_second(envs), draft)
     return draft.replace(out)
 
 
@@ -168,8 +170,13 @@ def played_frames(
             yield frame_of(envs)
 
 
+def frames_per_second(envs: VectorEnv) -> float:
+    (metadata,) = envs.vector.call("metadata")
+    return float(metadata.get("render_fps") or 30)
+
+
 def frame_of(envs: VectorEnv) -> np.ndarray:
-    frames = envs.vector.render()
+    frames = envs.vector.call("render")
     frame = np.asarray(frames[0] if frames else None)
     if frame.ndim != 3 or frame.shape[2] != 3:
         raise UserError(
@@ -231,7 +238,7 @@ def _require_camera(envs: VectorEnv, camera: str | None) -> None:
     """Refuses a camera that the MuJoCo model has not got; it would show the default one."""
     if camera is None or camera.isdigit():
         return
-    (model,) = envs.vector.get_attr("model")
+    (model,) = envs.vector.call("model")
     names = [model.camera(i).name for i in range(model.ncam)]
     if camera not in names:
         raise UserError(unknown("camera", camera, names))
