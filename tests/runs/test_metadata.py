@@ -13,7 +13,7 @@ from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.metadata import require_metadata, told_as_damage
 
-ABSENT = object()
+ABSENT = "absent"  # not there at all
 CHANGES: list[tuple[str, Any]] = [
     *[("step", value) for value in (-1, 1.5, "12", None, True, 2**60, ABSENT, 109)],
     *[("iteration", value) for value in (7, -8, 8.0, "8", None, ABSENT)],
