@@ -42,7 +42,17 @@ DOORS: dict[str, set[str]] = {
     | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model", "export"}
     | {"__init__"},
     "__init__": WORDS
-    | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
+    | {
+        "registry",
+        "agents",
+        "envs",
+        "runs",
+        "sweeps",
+        "analysis",
+        "model",
+        "callbacks",
+        "samplers",
+    },
     "__main__": {"cli"},
 }
 # Disk below their own room's others: these see nothing of it but what is named.
