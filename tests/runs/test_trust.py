@@ -18,6 +18,7 @@ from langevinrl import Model, cli
 from langevinrl.errors import UserError, in_flags
 from langevinrl.runs import trust
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.manifest import digest_of
 from langevinrl.runs.train import resume
 from langevinrl.sweeps.grid import make_config, read_grid
 from langevinrl.sweeps.job import run_job
@@ -48,10 +49,14 @@ def lure(stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def sent(tiny_run: Path, place: Path, **fields: Any) -> Path:
-    """A run with other names in its configuration."""
+    """A run with other names in its configuration, made by someone who knows the format."""
     folder = shutil.copytree(tiny_run, place)
     table = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(table | fields))
+    for manifest in folder.glob("checkpoints/*/manifest.json"):
+        table = json.loads(manifest.read_text())
+        table["config"] |= fields
+        manifest.write_text(json.dumps(table | {"digest": digest_of(table)}))
     return folder
 
 
