@@ -121,6 +121,7 @@ def test_a_crash_between_the_renames_loses_nothing(
 
 def test_a_full_one_wins_over_the_spare_of_its_iteration(tmp_path: Path) -> None:
     save(RunFolder(tmp_path), 4, saved(1.0)).rename(tmp_path / CHECKPOINTS / "000000004.old")
+    (tmp_path / "elsewhere").mkdir()
     folder = save(RunFolder(tmp_path / "elsewhere"), 4, saved(2.0))
     folder.rename(tmp_path / CHECKPOINTS / "000000004")
     assert load(RunFolder(tmp_path)).metadata == {"iteration": 2.0}

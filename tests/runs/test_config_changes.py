@@ -78,7 +78,10 @@ def test_an_edited_run_is_neither_resumed_nor_loaded(folder: Path, change: dict[
     if name == "agent":
         edit(folder, hyperparameters={})
     before = (folder / "metrics.jsonl").read_bytes()
-    for use in (lambda: train.resume(folder, 12, quiet=True), lambda: Model.load(folder)):
+    for use in (
+        lambda: train.resume(folder, 12, quiet=True, trust=True),
+        lambda: Model.load(folder),
+    ):
         with pytest.raises(UserError, match=rf"config\.json was changed.*{name} was"):
             use()
     assert (folder / "metrics.jsonl").read_bytes() == before
@@ -86,7 +89,7 @@ def test_an_edited_run_is_neither_resumed_nor_loaded(folder: Path, change: dict[
 
 def test_a_flag_says_that_a_change_is_meant(folder: Path, capsys: Any) -> None:
     edit(folder, gamma=0.5, log_every=1)
-    resume_verb([str(folder), "--iterations", "9", "--accept-changes"])
+    resume_verb([str(folder), "--iterations", "9", "--accept-changes", "--trust"])
     assert RunFolder(folder).saved_iteration() == 9
     assert Model.load(folder).config.hyperparameters["gamma"] == 0.5  # which it has learned with
 

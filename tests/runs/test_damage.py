@@ -141,7 +141,7 @@ def test_a_run_falls_back_and_ends_as_if_nothing_had_happened(
     content[-5] ^= 4
     path.write_bytes(content)
     assert Model.load(folder).iteration == 8  # whose weights are sound
-    train.resume(folder, quiet=True)
+    train.resume(folder, quiet=True, trust=True)
     assert "Using checkpoint 000000004 instead" in capsys.readouterr().err
     for group in ("state", "replay", "envs"):
         file = f"checkpoints/000000008/{group}.safetensors"

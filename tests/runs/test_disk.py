@@ -74,6 +74,7 @@ def value_of(folder: RunFolder) -> float:
 def operations(again_at: int, place: Path) -> int:
     """How many operations such a save has."""
     folder, disk = RunFolder(place), FailingDisk(10_000)
+    place.mkdir()
     save(folder, 10, saved(1.0), keep=2)
     save(folder, 20, saved(2.0), keep=2)
     save(folder, again_at, saved(3.0), keep=2, disk=disk)
@@ -86,6 +87,7 @@ def test_whichever_operation_fails_nothing_is_lost(tmp_path: Path, again_at: int
     assert total > 15
     for lasting in range(total):
         folder = RunFolder(tmp_path / str(lasting))
+        folder.path.mkdir()
         save(folder, 10, saved(1.0), keep=2)
         save(folder, 20, saved(2.0), keep=2)
         try:
@@ -122,6 +124,12 @@ def test_a_real_limit_on_the_size_of_files_is_told_in_words(tmp_path: Path) -> N
     assert [path.name for path in folder.checkpoints.iterdir()] == ["000000001"]
 
 
+def test_a_folder_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file or directory"):
+        save(RunFolder(tmp_path / "gone"), 2, saved(1.0))
+    assert not (tmp_path / "gone").exists()
+
+
 def test_what_is_written_has_the_users_permissions_and_the_digest_told(tmp_path: Path) -> None:
     (tmp_path / "ordinary").touch()
     written = Disk().write_file(tmp_path / "file", [b"ab", b"", np.arange(3, dtype=np.uint8)])
@@ -139,8 +147,8 @@ def test_a_run_whose_disk_filled_up_resumes_as_if_it_had_not(
     with monkeypatch.context() as patch:
         patch.setattr(Disk, "sync", lambda *_: FailingDisk(0).count())
         with pytest.raises(UserError, match=r"cannot save.*No space.*iteration 4 is kept"):
-            train.resume(folder, quiet=True)
-    train.resume(folder, quiet=True)
+            train.resume(folder, quiet=True, trust=True)
+    train.resume(folder, quiet=True, trust=True)
     for group in ("state", "replay", "envs"):
         file = f"checkpoints/000000008/{group}.safetensors"
         assert (folder / file).read_bytes() == (tiny_run / file).read_bytes()

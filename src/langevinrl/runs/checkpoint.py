@@ -27,6 +27,7 @@ from langevinrl.runs.folder import (
     MANIFEST,
     METADATA,
     REPLAY,
+    DiskError,
     RunFolder,
     checkpoint_name,
     draft_of,
@@ -69,8 +70,7 @@ def save(
     disk, place = disk or Disk(), folder.checkpoints
     final = place / checkpoint_name(iteration)
     try:
-        if not place.exists():
-            place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(exist_ok=True)  # but not the run's own folder: if that is gone, say so
         for stale in place.glob(".*.partial"):  # of a crash; first, as the disk may be full
             if is_our_checkpoint(stale):
                 disk.remove_folder(stale)
@@ -85,7 +85,7 @@ def save(
     except OSError as error:
         shutil.rmtree(draft_of(final), ignore_errors=True)  # room, if it is full
         reason = error.strerror or str(error)
-        raise UserError(f"cannot save in {place}: {reason}. {folder.describe_saved()}") from error
+        raise DiskError(f"cannot save in {place}: {reason}. {folder.describe_saved()}") from error
     for path in _superseded(folder, final, keep):
         try:
             disk.remove_folder(path)

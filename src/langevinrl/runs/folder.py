@@ -51,6 +51,13 @@ EVALUATION_COLUMNS = (
     "wall_seconds",
 )  # fmt: skip
 
+
+class DiskError(UserError):
+    """The disk refused what a run has to write: no slip, so that another try may pass."""
+
+    exit_code = 1
+
+
 Kind: TypeAlias = Literal["run", "model", "sweep", "none"]
 
 
@@ -123,8 +130,9 @@ class RunFolder:
 
     def create(self, made_with: dict[str, Any]) -> None:
         """Lay out the folder: a place for checkpoints, and the list of versions last."""
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
-        self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
+        with _told_in_words(self):
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
 
     def read_evaluations(self) -> list[dict[str, Any]]:
         """A row per evaluation episode, everything as text."""
@@ -142,7 +150,7 @@ class RunFolder:
 
     def record_resume(self, iteration: int, made_with: dict[str, Any]) -> None:
         """Note that the run was taken up again here, and with what."""
-        with self.resumes.open("a") as file:
+        with _told_in_words(self), self.resumes.open("a") as file:
             file.write(json.dumps({"iteration": iteration, **made_with}) + "\n")
 
     def saved_iteration(self) -> int:
@@ -250,7 +258,7 @@ def _told_in_words(folder: RunFolder) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UserError(f"cannot write to {folder}: {reason}. {folder.describe_saved()}") from error
+        raise DiskError(f"cannot write to {folder}: {reason}. {folder.describe_saved()}") from error
 
 
 def _cut(path: Path, length: int) -> None:

@@ -65,15 +65,7 @@ class Run:
         if start is None:
             require_sound(self.env)
         seeds = config.seed_list
-        self.envs = VectorEnv(
-            self.env,
-            seeds,
-            config.num_envs,
-            config.action_bound,
-            config.async_envs,
-            config.env_timeout,
-            config.on_env_error,
-        )
+        self.envs = self._build_envs()
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
             self.replay = Replay(
@@ -192,6 +184,12 @@ class Run:
             ENVS: self.envs.arrays(),
         }
         return Checkpoint(arrays, metadata, dataclasses.asdict(self.config))
+
+    def _build_envs(self) -> VectorEnv:
+        config = self.config
+        faults = (config.env_timeout, config.on_env_error)
+        steps = (config.num_envs, config.action_bound, config.async_envs)
+        return VectorEnv(self.env, config.seed_list, *steps, *faults)
 
     def _compile(self) -> None:
         config = self.config
