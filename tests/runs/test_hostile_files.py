@@ -128,6 +128,20 @@ def test_strangers_among_the_checkpoints_are_passed_over(tiny_run: Path, tmp_pat
     assert set(os.listdir(folder / "checkpoints")) == left and os.listdir(others)
 
 
+@pytest.mark.parametrize(("verb", "name"), [("export", "policy.npz"), ("plot", "curve.png")])
+def test_what_is_made_of_a_run_follows_no_link_in_it(
+    verb: str, name: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    outside = tmp_path / "outside"
+    outside.write_text("keep")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(SystemExit):
+        cli.main([verb, str(folder)])
+    assert "is a link" in capsys.readouterr().err and outside.read_text() == "keep"
+
+
 def test_what_is_written_is_whole_private_to_nobody_and_follows_no_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("keep")
