@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,17 @@ DOORS: dict[str, set[str]] = {
     | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model", "export"}
     | {"__init__"},
     "__init__": WORDS
-    | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
+    | {
+        "registry",
+        "agents",
+        "envs",
+        "runs",
+        "sweeps",
+        "analysis",
+        "model",
+        "callbacks",
+        "samplers",
+    },
     "__main__": {"cli"},
 }
 # Disk below their own room's others: these see nothing of it but what is named.
@@ -176,3 +187,14 @@ def test_nothing_is_pickled_patched_or_made_of_strings(path: Path) -> None:
     for word in ("pickle", "dill", "unittest", "make_dataclass", "tokenize"):
         assert f"import {word}" not in text and f"from {word}" not in text
     assert "allow_pickle=True" not in text
+
+
+def test_the_picture_shows_every_room_above_those_it_imports() -> None:
+    picture = (ROOT.parent.parent / "docs" / "doors.svg").read_text()
+    height = {name: int(y) for y, name in re.findall(r'y="(\d+)" class="name">(\w+)<', picture)}
+    assert set(height) == {room for room in DOORS if not room.startswith("__")}
+    for room, doors in DOORS.items():
+        below = {door.split(".")[0] for door in doors} - {room}
+        assert all(
+            height[other] > height[room] for other in below & height.keys() if room in height
+        )

@@ -243,6 +243,12 @@ def test_paths_and_numpys_numbers_will_do(tmp_path: Path) -> None:
     assert RunConfig.read(tmp_path / "config.json") == config
 
 
+def test_one_tracker_or_a_list_of_them_will_do() -> None:
+    for given in ("wandb", ["wandb"], ("wandb",)):
+        run = RunConfig("Hopper-v4", track=given)  # type: ignore[arg-type]
+        assert run.resolved().track == ("wandb",)
+
+
 def test_an_agent_of_ones_own_is_named_by_its_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,7 +66,6 @@ class VectorEnv:
             self.close(terminate=True)
             raise
         self.spec = self.task.spec
-        self.centre, self.stretch = self.task.centre, self.task.scale
         self.obs = np.zeros((*self.shape, self.spec.obs_dim), np.float32)
         self.ended = np.zeros(self.shape, bool)
         self.cut = np.zeros(self.shape, bool)  # the episode before this step was lost
@@ -82,7 +81,7 @@ class VectorEnv:
                         f"{self.name!r} makes environments that differ: the first has the {kind} "
                         f"{first}, number {lane} has {other}"
                     )
-        return tasks[0]  # type: ignore[no-any-return]  # an attribute by its name
+        return tasks[0]
 
     def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
         """Start every environment afresh, from its own seed or those given."""
@@ -97,7 +96,7 @@ class VectorEnv:
     def step(self, action: np.ndarray) -> Transition:
         """Step every environment once with `action` (S, E, A)."""
         sent = self.task.stretch(action.reshape(-1, self.spec.act_dim))
-        answers = self.vector.ask("step", sent)
+        answers = self.vector.ask("step", list(sent))
         before, self.cut = self.obs, np.zeros(self.shape, bool)
         columns = self._columns(answers)
         if columns is None:

@@ -100,11 +100,18 @@ class RunConfig:
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
         require_none(self.mistakes())
-        return RunConfig(**plain(vars(self)))._resolved()
+        return self._plain()._resolved()
+
+    def _plain(self) -> RunConfig:
+        """The same with values of JSON's own types."""
+        fields = plain(vars(self))
+        if isinstance(self.track, str):  # one alone, as people write it
+            fields["track"] = (self.track,)
+        return RunConfig(**fields)
 
     def mistakes(self) -> list[str]:
         """A sentence for all that is wrong with it, as far as can be told without its task."""
-        own = RunConfig(**plain(vars(self)))
+        own = self._plain()
         found = field_mistakes(RunConfig, vars(own))
         if not found:
             found = [*said(require_json, own.env_kwargs), *own._size_mistakes(), *said(own._length)]

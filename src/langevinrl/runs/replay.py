@@ -115,16 +115,14 @@ class Replay:
     def restore(self, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
         """Go on from what `arrays` and `metadata` gave, also from before observations were shared.
 
-        Takes its arrays out of `arrays`, so that whoever holds that holds no second replay.
+        Takes its arrays out of `arrays`: whoever goes on holding that holds no second replay, and
+        no file of a checkpoint that is long gone.
         """
         self._require_same_sizes(metadata)
         self.size, self.position = metadata["size"], metadata["position"]
         for name, ring in self.rings.items():
-            rows = _take(arrays, name, ring[:, : self.size])
-            if self.size == self.capacity and rows.flags.writeable:
-                self.rings[name] = rows  # as it is: with a copy there would be two for a while
-            else:
-                ring[:, : self.size] = rows
+            rows = ring[:, : self.size]
+            rows[...] = _take(arrays, name, rows)
         if "next_obs" in arrays:
             self._share(_take(arrays, "next_obs", self.rings["obs"][:, : self.size]))
         else:
