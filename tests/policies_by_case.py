@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from langevinrl.agents.ladder import Slope
 from langevinrl.policies.chain import keyed_noise
 from langevinrl.policies.methods import describe
 from langevinrl.policies.tables import Box, Policy
@@ -25,6 +26,8 @@ SMOOTH: dict[str, Any] = {"inverse_temperature": 10.0, "normalise": False}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "nclql": ("nclql", {"best_of": 3, "num_levels": 4}),
     "nclql smooth": ("nclql", SMOOTH | {"num_levels": 3, "start": "normal", "clip": False}),
+    "nclql spread": ("nclql", {"best_of": 3, "num_levels": 4, "steps_per_level": 1, "spread": 0.2}),
+    "nclql climb": ("nclql", {"num_levels": 4, "spread": 0.2, "evaluation": "climb"}),
     "lql": ("lql", {"num_steps": 5}),
     "lql smooth": ("lql", SMOOTH | {"num_steps": 5, "best_of": 3, "start": "uniform"}),
     "sac": ("sac", {}),
@@ -52,7 +55,10 @@ def make(case: str) -> tuple[Any, Any]:
             return leaf
         return jnp.asarray(leaf + 0.1 * rng.normal(size=leaf.shape), jnp.float32)
 
-    return agent, jax.tree.map(stir, state)
+    state = jax.tree.map(stir, state)
+    if "spread" in fields:
+        state = state._replace(slope=Slope(jnp.asarray(0.3), jnp.asarray(1.0)))
+    return agent, state
 
 
 @cache

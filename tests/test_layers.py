@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -54,18 +55,30 @@ DOORS: dict[str, set[str]] = {
     },
     "__main__": {"cli"},
 }
-# Files below their own room's others: these see nothing of it but what is named.
+# Disk below their own room's others: these see nothing of it but what is named.
 INSIDE: dict[str, set[str]] = {
     "runs.folder": {"errors"},
+    "runs.files": {"errors"},
+    "runs.checks": set(),
+    "runs.trust": {"errors", "runs.files", "runs.folder"},
+    "runs.hold": {"errors", "runs.files", "runs.folder"},
     "runs.env_kwargs": {"errors"},
-    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs"},
+    "runs.config": WORDS
+    | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
+    | {"runs.checks"},
     "runs.progress": set(),
     "runs.cache": set(),
     "runs.episodes": set(),
     "runs.trackers": {"errors", "runs.folder"},
     "runs.versions": set(),
-    "runs.checkpoint": WORDS | {"runs.folder"},
-    "runs.replay": WORDS,
+    "runs.disk": set(),
+    "runs.arrays": {"errors"},
+    "runs.manifest": {"errors", "runs.disk", "runs.folder"},
+    "runs.checkpoint": WORDS | {"runs.folder", "runs.disk", "runs.arrays", "runs.manifest"},
+    "runs.finite": WORDS | {"runs.folder"},
+    "runs.memory": set(),
+    "runs.final_obs": {"errors"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
@@ -174,3 +187,14 @@ def test_nothing_is_pickled_patched_or_made_of_strings(path: Path) -> None:
     for word in ("pickle", "dill", "unittest", "make_dataclass", "tokenize"):
         assert f"import {word}" not in text and f"from {word}" not in text
     assert "allow_pickle=True" not in text
+
+
+def test_the_picture_shows_every_room_above_those_it_imports() -> None:
+    picture = (ROOT.parent.parent / "docs" / "doors.svg").read_text()
+    height = {name: int(y) for y, name in re.findall(r'y="(\d+)" class="name">(\w+)<', picture)}
+    assert set(height) == {room for room in DOORS if not room.startswith("__")}
+    for room, doors in DOORS.items():
+        below = {door.split(".")[0] for door in doors} - {room}
+        assert all(
+            height[other] > height[room] for other in below & height.keys() if room in height
+        )

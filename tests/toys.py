@@ -138,6 +138,11 @@ class Stranger(gym.Env[Any, np.ndarray]):
         return {"joint": self.joint, "grid": np.array([[0, 1], [2, 5]])}
 
 
+def stranger() -> gym.Env[Any, Any]:
+    """The environment of a stranger, cut off after twenty steps."""
+    return gym.wrappers.TimeLimit(Stranger(), 20)
+
+
 def golden() -> gym.Env[Any, Any]:
     """The task of the golden record: two actions, early ends, cut off after nine steps."""
     return gym.wrappers.TimeLimit(PointMass(), 9)

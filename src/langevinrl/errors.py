@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import re
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -44,6 +44,24 @@ class Interrupted(KeyboardInterrupt):  # as KeyboardInterrupt, no error
     def __init__(self, said: str, number: int) -> None:
         super().__init__(said)
         self.number = number
+
+
+def said(call: Callable[..., Any], *args: Any, **fields: Any) -> list[str]:
+    """What a call that checks something has to object: one sentence, or none."""
+    try:
+        call(*args, **fields)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def require_none(mistakes: Iterable[str], where: str = "") -> None:
+    """Refuses with all mistakes at once, so that they can be mended at once."""
+    found = list(dict.fromkeys(mistakes))
+    if len(found) == 1:
+        raise UserError(where + found[0])
+    if found:
+        raise UserError(f"{where}{len(found)} mistakes:\n  " + "\n  ".join(found))
 
 
 class Usual(NamedTuple):
@@ -143,7 +161,7 @@ USUAL_WORDS: dict[str, Usual] = {
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One sentence for a name that is not there: what it was, what is near, what there is."""
-    known = list(known)
+    known, name = list(known), str(name)
     hint = usual_word(name, known)
     if not hint:
         same = [other for other in known if _bare(other) == _bare(name)]
@@ -170,11 +188,19 @@ def _bare(name: str) -> str:
 
 
 def field(name: str, value: Any = None) -> str:
-    """A field as the user writes it: batch_size=8, or --batch-size 8 on the command line."""
+    """A field as the user writes it: batch_size=8, or --batch-size 8 on the command line.
+
+    True is a switch there: trust=True is --trust.
+    """
     if _IN_FLAGS.get():
         flag = f"--{name.replace('_', '-')}"
-        return flag if value is None else f"{flag} {value}"
+        return flag if value is None or value is True else f"{flag} {value}"
     return name if value is None else f"{name}={value}"
+
+
+def in_command_line() -> bool:
+    """Whether the command line is at work, not a user's own Python."""
+    return _IN_FLAGS.get()
 
 
 @contextmanager

@@ -251,5 +251,5 @@ def test_a_number_that_is_not_finite_ends_the_run_before_replay(bad: str) -> Non
     zero = np.zeros((1, 2, 1), np.float32)
     envs.step(zero)
     envs.step(zero)
-    with pytest.raises(UserError, match=r"Failing.*environment 0 .* not finite"):
+    with pytest.raises(UserError, match=r"Failing.*environment 0 .* expected finite numbers"):
         envs.step(zero)

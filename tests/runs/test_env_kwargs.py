@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TINY_AGENT, TINY_RUN
+from tiny import TINY_AGENT, TINY_RUN
 
 from langevinrl.cli.train import read
 from langevinrl.errors import UserError

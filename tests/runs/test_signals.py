@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import jax
 import pytest
-from conftest import TINY_RUN
+from tiny import TINY_RUN
 
 from langevinrl.errors import STOP_SIGNALS
 from langevinrl.runs.config import RunConfig

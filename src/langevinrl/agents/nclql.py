@@ -14,24 +14,19 @@ import jax
 import optax
 
 from langevinrl.agents.contract import Common
+from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
 from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.langevin import (
-    Chain,
-    StartLaw,
-    annealed_plan,
-    draw,
-    geometric_sigmas,
-    slopes,
-)
+from langevinrl.samplers.langevin import Chain, StartLaw, draw, slope_at, slopes
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
 class State(NamedTuple):
     critic: Learner
+    slope: Slope | None = None  # what w is set from, where a spread is asked for
 
 
 @dataclass(frozen=True)
@@ -48,6 +43,12 @@ class NCLQL(Common):
     start: StartLaw = "uniform"
     clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
+    # s: the policy's spread per axis, in half-widths of the box; w then sets itself, for full
+    # gradients, and w, step_size, both sigmas and normalise are not looked at
+    spread: float | None = None
+    step_ratio: float = 1.0  # η: with a spread, a level's step size over its noise squared
+    # actions of an evaluation: drawn as in training (released code), or climbed to without noise
+    evaluation: Literal["draw", "climb"] = "draw"
     best_of: int = 1  # N: chains per action, the most valuable kept
     learning_rate: float = 1e-4  # Adam's rate for the critics
     # one Adam step for each loss (released code), or one for their sum (paper)
@@ -61,11 +62,7 @@ class NCLQL(Common):
     def __post_init__(self) -> None:
         if self.num_levels == 1:
             raise UserError("num_levels is 1; expected more: a clean level and one to smooth")
-        if self.sigma_min == 0 or self.sigma_min >= self.sigma_max:
-            raise UserError(
-                f"sigma_min is {self.sigma_min}; "
-                f"expected more than 0 and less than sigma_max, {self.sigma_max}"
-            )
+        self.ladder.check()
 
     @property
     def critic(self) -> Critic:
@@ -79,7 +76,7 @@ class NCLQL(Common):
     @property
     def sigmas(self) -> Array:
         """Noise of each level, the largest first: (L,)."""
-        return geometric_sigmas(self.sigma_max, self.sigma_min, self.num_levels)
+        return self.ladder.sigmas
 
     @property
     def clean(self) -> int:
@@ -87,25 +84,32 @@ class NCLQL(Common):
         return self.num_levels - 1
 
     @property
-    def chain(self) -> Chain:
-        plan = annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
-        w, bound = self.inverse_temperature, self.spec.act_bound
-        return Chain(plan, w, bound, self.start, self.clip, self.normalise)
+    def ladder(self) -> FixedLadder | SpreadLadder:
+        w, sigmas = self.inverse_temperature, (self.sigma_max, self.sigma_min)
+        if self.spread is None:
+            return FixedLadder(w, self.step_size, *sigmas, self.num_levels, self.normalise)
+        bound, sizes = self.spec.act_bound, (self.spec.act_dim, self.num_levels)
+        members = self.critic.num_members
+        return SpreadLadder(self.spread * bound, bound, *sizes, members, self.step_ratio)
+
+    def chain(self, state: State) -> Chain:
+        walk = (self.spec.act_bound, self.start, self.clip, self.steps_per_level)
+        return self.ladder.chain(state.slope, *walk)
 
     def init(self, key: Key) -> State:
-        return State(init_learner(self.critic.init(key), self.optimiser))
+        return State(init_learner(self.critic.init(key), self.optimiser), self.ladder.init())
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
-        del explore  # the chain is already the policy; evaluation samples it too
-        return self._sample(state.critic.params, obs, key)
+        # The chain is already the policy: unless told, evaluation samples it too.
+        return self._sample(state, obs, key, noisy=explore or self.evaluation == "draw")
 
     def refine(self, state: State, obs: Array, key: Key) -> Array:
-        return self._sample(state.critic.params, obs, key, noisy=False)
+        return self._sample(state, obs, key, noisy=False)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         params, target_params = state.critic.params, state.critic.target_params
-        next_action = self._sample(params, batch.next_obs, next_key)
+        next_action = self._sample(state, batch.next_obs, next_key)
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
         level, noisy = self._perturb(batch.action, level_key, noise_key)
@@ -128,25 +132,32 @@ class NCLQL(Common):
         else:
             critic = descend(state.critic, self.optimiser, lambda p: bellman(p) + smoothing(p))
             metrics["critic/joint"] = critic.loss
-        return Update(State(soft_update(critic, self.target_rate)), metrics)
+        slope = state.slope
+        if slope is not None:
+            value = partial(self.critic.apply, params, batch.next_obs)
+            slope = self.ladder.update(slope, slope_at(value, next_action, self.clean))
+            metrics["temperature/weight"] = self.ladder.weight(slope)
+            metrics["temperature/slope"] = slope.rms
+        return Update(State(soft_update(critic, self.target_rate), slope), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
         value = partial(self.critic.apply, state.critic.params, obs)
         shape = (len(obs), self.spec.act_dim)
-        return draw(value, shape, self.chain, key, start=start, trace=True)
+        return draw(value, shape, self.chain(state), key, start=start, trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
         value = partial(self.critic.apply, state.critic.params, obs)
-        return slopes(value, path, self.chain.plan)
+        return slopes(value, path, self.chain(state).plan)
 
-    def policy_weight(self, state: State) -> float:
-        return self.inverse_temperature
+    def policy_weight(self, state: State) -> Array | float:
+        scale = 1.0 if self.spread is None else self.reward_scale  # the paper's w is as it is set
+        return scale * self.ladder.weight(state.slope)
 
-    def _sample(self, params: PyTree, obs: Array, key: Key, *, noisy: bool = True) -> Array:
+    def _sample(self, state: State, obs: Array, key: Key, *, noisy: bool = True) -> Array:
         """The most valuable of N chains for each observation: (B, A)."""
-        value = partial(self.critic.apply, params, obs)  # of an action and a level
+        value = partial(self.critic.apply, state.critic.params, obs)  # of an action and a level
         shape = (self.best_of, len(obs), self.spec.act_dim)
-        candidates = draw(value, shape, self.chain._replace(noisy=noisy), key)
+        candidates = draw(value, shape, self.chain(state)._replace(noisy=noisy), key)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
 
     def _perturb(self, action: Array, level_key: Key, noise_key: Key) -> tuple[Array, Array]:

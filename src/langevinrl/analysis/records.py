@@ -203,7 +203,7 @@ class Group:
 UNCOUNTED = {
     "agent", "env", "hyperparameters", "out", "seed", "seeds", "seed_step", "iterations",
     "async_envs", "eval_every", "eval_episodes", "checkpoint_every", "log_every",
-    "track", "compilation_cache",
+    "track", "compilation_cache", "keep_checkpoints",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from langevinrl.errors import Interrupted, UserError, in_flags, unknown
+from langevinrl.runs.trust import search_here
 
 # A verb is the `main` of the file of its name.
 VERBS: dict[str, str] = {
@@ -42,10 +43,10 @@ def main(argv: list[str] | None = None) -> None:
 
         print(__version__)
         return
-    if "" not in sys.path:
-        sys.path.append("")  # so that the script, as python -m does, finds environments here
     try:
         with in_flags():
+            if any(":" in word for word in words):  # a module, named by the user
+                search_here()
             _verb(words[0])(words[1:])
     except UserError as error:
         print(f"langevinrl: {error}", file=sys.stderr)

@@ -16,10 +16,23 @@ class Resume:
 
     folder: tyro.conf.Positional[Path]  # the run folder
     iterations: int | None = None  # go on to this many iterations instead
+    # go on under a config.json that was edited; the run is then another than the one begun
+    accept_changes: bool = False
+    env: str | None = None  # train in this one instead of the environment that the folder names
+    # follow names of someone's own that the folder holds, which imports them
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
 def main(words: list[str]) -> None:
     asked = parse(Resume, words, "resume")
     from langevinrl.runs.train import resume
 
-    show(resume(asked.folder, asked.iterations))
+    show(
+        resume(
+            asked.folder,
+            asked.iterations,
+            env=asked.env,
+            trust=asked.trust,
+            accept_changes=asked.accept_changes,
+        )
+    )

@@ -13,6 +13,7 @@ from langevinrl.agents import Common
 from langevinrl.cli import agents
 from langevinrl.cli.forms import parse, show
 from langevinrl.runs.config import RunConfig, agent_class, agent_fields
+from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 
@@ -23,6 +24,8 @@ class Train:
     run: RunConfig
     agent: Common  # filled with an agent of one class, whose own fields are then shown
     overwrite: bool = False  # give up the run that lies in the folder
+    # follow names of someone's own that config.json holds, which imports them
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
 def main(words: list[str]) -> None:
@@ -37,6 +40,18 @@ def main(words: list[str]) -> None:
     show(train(config, overwrite=overwrite))
 
 
+def _read_file(path: Path, words: list[str]) -> RunConfig:
+    """A configuration whose names may be followed; what the user names beside it always may.
+
+    Looked up in the words as they are, for the flags of an agent are known when it is imported.
+    """
+    config = RunConfig.parse(path)
+    named = any(word == "--env" or word.startswith("--env=") for word in words)
+    names = importing_names(config.agent, "", {}) if named else config.imported()
+    require_trusted(path, names, "--trust" in words)
+    return config
+
+
 def read(what: str, words: list[str]) -> RunConfig:
     """The run that an agent's name or a configuration file means, with the flags beside it."""
     return read_form(what, words)[0]
@@ -45,7 +60,7 @@ def read(what: str, words: list[str]) -> RunConfig:
 def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
     """That run, and whether it may overwrite another."""
     if what.endswith(".json"):
-        run = dataclasses.replace(RunConfig.read(Path(what)), out=None)
+        run = dataclasses.replace(_read_file(Path(what), words), out=None)
     else:
         agent_class(what)
         run = RunConfig(env=tyro.MISSING, agent=what)

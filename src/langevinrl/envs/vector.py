@@ -25,7 +25,7 @@ __all__ = [
     "name_of", "resolve", "task_sizes",
 ]  # fmt: skip
 
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST = 1e20  # no task observes or pays as much, and float32 has room for its square
 
 
 class VectorEnv:
@@ -66,7 +66,6 @@ class VectorEnv:
             self.close(terminate=True)
             raise
         self.spec = self.task.spec
-        self.centre, self.stretch = self.task.centre, self.task.scale
         self.obs = np.zeros((*self.shape, self.spec.obs_dim), np.float32)
         self.ended = np.zeros(self.shape, bool)
         self.cut = np.zeros(self.shape, bool)  # the episode before this step was lost
@@ -122,9 +121,7 @@ class VectorEnv:
             if isinstance(answer, Fault) or answer.last.shape != size or answer.obs.shape != size:
                 return None
         columns = tuple(map(np.array, zip(*answers, strict=True)))
-        obs, last, reward = columns[:3]
-        fine = np.isfinite(obs).all() and np.isfinite(last).all()
-        return columns if fine and (np.abs(reward) <= LARGEST).all() else None
+        return columns if all(map(_is_sane, columns[:3])) else None
 
     def _mend(self, answers: list[Any], sent: np.ndarray) -> np.ndarray:
         """Stop, or replace what failed and its answer; the observations acted from."""
@@ -142,13 +139,14 @@ class VectorEnv:
         size = (self.spec.obs_dim,)
         if answer.last.shape != size or answer.obs.shape != size:
             return Fault(f"gave an observation of shape {answer.last.shape}; expected {size}")
-        finite = np.isfinite(answer.last)
-        if finite.all() and abs(answer.reward) <= LARGEST and np.isfinite(answer.obs).all():
-            return None
-        odd = np.count_nonzero(~finite)
-        return Fault(
-            f"gave a reward of {answer.reward} and {odd} observed numbers that are not finite"
-        )
+        expected = f"expected finite numbers within ±{LARGEST:g}"
+        if not _is_sane(answer.reward):
+            return Fault(f"gave a reward of {answer.reward}; {expected}")
+        for obs in (answer.last, answer.obs):
+            for i, number in enumerate(() if _is_sane(obs) else obs):
+                if not _is_sane(number):
+                    return Fault(f"gave an observation whose number {i} is {number}; {expected}")
+        return None
 
     def _replace(self, lane: int, action: np.ndarray, fault: Fault) -> tuple[np.ndarray, Outcome]:
         """Another environment for one that failed: where it starts, and this step from there."""
@@ -223,6 +221,11 @@ class VectorEnv:
     def close(self, terminate: bool = False) -> None:
         """Let every environment close; `terminate` ends processes at once, whatever they do."""
         self.vector.close(terminate)
+
+
+def _is_sane(values: Any) -> bool:
+    """Whether all are finite and of a size that a task can mean; NaN is within no limits."""
+    return bool((np.abs(values) <= LARGEST).all())
 
 
 def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

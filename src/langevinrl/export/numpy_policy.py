@@ -68,6 +68,7 @@ class NumpyPolicy:
             arrays = {name: file[name] for name in file.files}
         self.facts: dict[str, Any] = json.loads(str(arrays["facts"]))
         self.steps, self.num = arrays["steps"].tolist(), self.facts["best_of"]
+        self.limits = arrays.get("limits")  # (steps,)  how far the field may move a point, if said
         self.centre, self.stretch = arrays["centre"], arrays["stretch"]
         self.field = Network(arrays, "field", self.facts["activation"])
         if self.num > 1:
@@ -97,7 +98,11 @@ class NumpyPolicy:
         first = self.field.observe(obs, self.num)
         x = facts["start_scale"] * z[:1].sum(axis=0)  # zero where there is no draw
         for step, (of_x, of_field, of_guess, keep, spread) in enumerate(self.steps):
-            guess = of_x * x + of_field * self._field(first, x, step)
+            drift = of_field * self._field(first, x, step)
+            if self.limits is not None:
+                length = np.sqrt(np.square(drift).sum(axis=-1, keepdims=True)) + 1e-12
+                drift = drift * np.minimum(1.0, self.limits[step] / length)
+            guess = of_x * x + drift
             guess = guess.clip(-bound, bound) if facts["clip_guess"] else guess
             x = of_guess * guess + keep * x + (spread * z[step + 1] if len(z) > 1 else 0.0)
             x = x.clip(-bound, bound) if facts["clip_step"] else x

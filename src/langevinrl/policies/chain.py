@@ -49,11 +49,16 @@ def _walk(facts: Facts, tables: Tables, obs: Array, noise: Array, unroll: bool) 
     x = jnp.zeros(shape) if facts.start == "zero" else facts.start_scale * noise[0]
     steps, rows = tables["steps"], tables["field.rows"]
     later = noise[1:] if facts.num_draws > 1 else jnp.zeros((len(steps), 1, 1, 1))
+    limits = tables.get("limits", jnp.zeros(len(steps)))
 
-    def step(x: Array, now: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        numbers, row, z = now
+    def step(x: Array, now: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+        numbers, row, z, limit = now
         of_x, of_field, of_guess, keep, spread = (numbers[i] for i in range(5))
-        guess = of_x * x + of_field * _drift(facts, field, row, x)
+        drift = of_field * _drift(facts, field, row, x)
+        if "limits" in tables:
+            length = jnp.sqrt(jnp.square(drift).sum(axis=-1, keepdims=True))
+            drift = drift * jnp.minimum(1.0, limit / (length + 1e-12))
+        guess = of_x * x + drift
         if facts.clip_guess:
             guess = jnp.clip(guess, -bound, bound)
         x = of_guess * guess + keep * x + spread * z
@@ -61,9 +66,9 @@ def _walk(facts: Facts, tables: Tables, obs: Array, noise: Array, unroll: bool) 
 
     if unroll:
         for k in range(len(steps)):
-            x, _ = step(x, (steps[k], rows[k], later[k]))
+            x, _ = step(x, (steps[k], rows[k], later[k], limits[k]))
     else:
-        x, _ = jax.lax.scan(step, x, (steps, rows, later))
+        x, _ = jax.lax.scan(step, x, (steps, rows, later, limits))
     return jnp.clip(bound * jnp.tanh(x) if facts.squash else x, -bound, bound)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,7 @@ from langevinrl.policies.tables import (
     network_tables,
 )
 from langevinrl.samplers.diffusion import make_schedule
-from langevinrl.samplers.langevin import Plan, annealed_plan, constant_plan
+from langevinrl.samplers.langevin import Chain, Plan, constant_plan
 from langevinrl.types import PyTree
 
 # Fields that decide how an action is drawn and not what was learned.
@@ -97,35 +98,44 @@ def _choose_levels(agent: NCLQL, num_levels: int) -> np.ndarray:
 def _nclql(agent: NCLQL, state: PyTree, box: Box, changes: Changes) -> Policy:
     levels = _choose_levels(agent, changes.get("num_levels", agent.num_levels))
     steps_per_level = changes.get("steps_per_level", agent.steps_per_level)
-    plan = annealed_plan(agent.sigmas[levels], steps_per_level, agent.step_size)
+    chain = dataclasses.replace(agent, steps_per_level=steps_per_level).chain(state)
+    kept = np.isin(np.asarray(chain.plan.level), levels)
+    plan = Plan(chain.plan.step_size[kept], chain.plan.level[kept], chain.plan.deviations[kept])
+    chain = chain._replace(plan=plan, noisy=agent.evaluation == "draw")
     params, embedding = state.critic.params, agent.critic.network.embedding
     assert embedding is not None
-    rows = index_rows(params, embedding, jnp.asarray(levels)[plan.level])
+    rows = index_rows(params, embedding, plan.level)
     clean = {"rows": np.asarray(index_rows(params, embedding, jnp.asarray([agent.clean])))}
-    return _langevin(agent, plan, network_tables(params["body"], rows), clean, box, changes)
+    return _langevin(agent, chain, network_tables(params["body"], rows), clean, box, changes)
 
 
 def _lql(agent: LQL, state: PyTree, box: Box, changes: Changes) -> Policy:
     plan = constant_plan(changes.get("num_steps", agent.num_steps), agent.step_size)
     body = state.critic.params["body"]
     field = network_tables(body, bias_rows(body, len(plan.step_size)))
-    return _langevin(agent, plan, field, {"rows": field["rows"][:1]}, box, changes)
+    chain = agent.chain._replace(plan=plan)
+    return _langevin(agent, chain, field, {"rows": field["rows"][:1]}, box, changes)
 
 
 def _langevin(
-    agent: LQL | NCLQL, plan: Plan, field: Arrays, judge: Arrays, box: Box,
+    agent: LQL | NCLQL, chain: Chain, field: Arrays, judge: Arrays, box: Box,
     changes: Changes,
 ) -> Policy:  # fmt: skip
     """A walk along the gradient of the critics, which judge its end too."""
-    size, bound = plan.step_size, agent.spec.act_bound
+    size, bound = chain.plan.step_size, chain.bound
     facts = facts_of(
         agent, changes.get("best_of", agent.best_of), drift="gradient",
-        normalise=agent.normalise, start=agent.start,
-        start_scale={"uniform": bound, "normal": 1.0, "zero": 0.0}[agent.start],
-        num_draws=1 + len(size), clip_guess=False, clip_step=agent.clip,
+        normalise=chain.normalise, start=chain.start,
+        start_scale={"uniform": bound, "normal": 1.0, "zero": 0.0}[chain.start],
+        num_draws=1 + len(size), clip_guess=False, clip_step=chain.clip,
     )  # fmt: skip
-    drift, one = size / 2 * agent.inverse_temperature, jnp.ones_like(size)
-    return build(facts, (one, drift, one, 0 * one, jnp.sqrt(size)), field, judge, box)
+    drift, one = size / 2 * chain.inverse_temperature, jnp.ones_like(size)
+    steps = (one, drift, one, 0 * one, chain.plan.deviations * chain.noisy)
+    policy = build(facts, steps, field, judge, box)
+    if chain.max_scores is not None:
+        limits = size / 2 * chain.max_scores[chain.plan.level]
+        policy.arrays["limits"] = np.asarray(limits, np.float32)
+    return policy
 
 
 def _sac(agent: SAC, state: PyTree, box: Box, changes: Changes) -> Policy:

@@ -55,8 +55,9 @@ class Facts:
 class Policy(NamedTuple):
     """Tables of one trained seed.
 
-    arrays: steps (K, 5); centre and stretch (A,), from the chain's box to the task's; of the field
-    obs (M, O, H), action (M, A, H), rows (K, M, H), weight.i (M, H, H') and bias.i (M, H'); the
+    arrays: steps (K, 5); limits (K,), how far b f(x) may move x, if there is a limit; centre and
+    stretch (A,), from the chain's box to the task's; of the field obs (M, O, H), action (M, A, H),
+    rows (K, M, H), weight.i (M, H, H') and bias.i (M, H'); the
     same of the judge if N > 1, of which only rows is there if it is the field's critics.
     """
 

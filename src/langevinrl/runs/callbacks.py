@@ -18,14 +18,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from langevinrl.envs.faults import EnvError
-from langevinrl.errors import UserError, field
 from langevinrl.runs import checkpoint
 from langevinrl.runs.diagnose import Diagnosis
 from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
-from langevinrl.runs.folder import RunFolder, RunLog
+from langevinrl.runs.finite import require_finite_state
+from langevinrl.runs.folder import STATE, RunFolder, RunLog
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.progress import ProgressLine
 
@@ -166,21 +164,26 @@ class PlayEpisodes(Callback):
 
 
 class Save(Callback):
-    """Leaves a checkpoint every `checkpoint_every` iterations, and when the run is to stop."""
+    """Leaves a checkpoint every `checkpoint_every` iterations, and when the run is to stop.
+
+    A state that is not finite is not saved: it would take the place of one that is.
+    """
 
     def __init__(self, folder: RunFolder, record: Record) -> None:
         self.folder, self.record = folder, record
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if run.stopping or is_due(run, info, run.config.checkpoint_every):
-            require_finite(info)
-            positions = self.record.log.positions()
-            checkpoint.save(self.folder, run.iteration, run.checkpoint(positions))
+            run.require_finite_update()
+            saved = run.checkpoint(self.record.log.positions())
+            require_finite_state(saved.arrays[STATE], run.iteration, run.config.seed_list)
+            keep = run.config.keep_checkpoints
+            checkpoint.save(self.folder, run.iteration, saved, keep=keep)
 
 
 def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
     """One row per seed."""
-    values, config = require_finite(info), run.config
+    values, config = run.require_finite_update(), run.config
     place = {
         "iterations": info.iteration,
         "env_steps": info.iteration * config.num_envs,
@@ -190,15 +193,3 @@ def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
         place | {"seed": seed} | {name: float(value[s]) for name, value in values.items()}
         for s, seed in enumerate(config.seed_list)
     ]
-
-
-def require_finite(info: StepInfo) -> dict[str, np.ndarray]:
-    """The metrics on the host; stops the run, its checkpoint untouched, if one is not finite."""
-    values = {name: np.asarray(value) for name, value in info.metrics.items()}
-    for name, value in values.items():
-        if not np.isfinite(value).all():
-            raise UserError(
-                f"{name} became {value} at iteration {info.iteration}; the checkpoint is kept. "
-                f"A smaller learning rate or {field('reward_scale')} usually helps."
-            )
-    return values

@@ -45,23 +45,25 @@ def record_video(
     path: str | Path,
     out: str | Path | None = None,
     *,
-    env: EnvFactory | None = None,
+    env: str | EnvFactory | None = None,
     episodes: int = 1,
     seed: int = 0,
     camera: str | None = None,
+    trust: bool = False,
 ) -> Path:
     """Play episodes of the run or model in a folder, with its first trained seed, into an MP4.
 
     record_video("runs/cheetah", episodes=2)    # runs/cheetah/video.mp4
 
     `env` replaces the environment by name, `seed` decides the starts as in evaluation, and `camera`
-    is one of the MuJoCo model's, by name or number.
+    is one of the MuJoCo model's, by name or number.  `trust` allows names of someone's own that
+    the folder holds.
     """
     require_encoder()
-    if episodes < 1 or seed < 0:
+    if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
         raise UserError(f"cannot play {episodes} episodes from seed {seed}")
     folder = RunFolder(path)
-    config = read_config(folder)
+    config = read_config(folder, trust, env)
     if config.compilation_cache:
         use_cache()
     target = checked_target(Path(out) if out else folder.path / VIDEO)

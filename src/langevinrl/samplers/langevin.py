@@ -19,6 +19,12 @@ class Plan(NamedTuple):
 
     step_size: Array  # (steps,)
     level: Array  # (steps,)  0 is the noisiest
+    noise: Array | None = None  # (steps,)  deviation of a step's noise; √step_size unless given
+
+    @property
+    def deviations(self) -> Array:
+        """Deviation of each step's noise: (steps,)."""
+        return jnp.sqrt(self.step_size) if self.noise is None else self.noise
 
 
 def constant_plan(num_steps: int, step_size: float) -> Plan:
@@ -54,17 +60,18 @@ def walk(
     `noisy` the noise is left out, and the walk climbs to a mode.
     """
 
-    def step(x: Array, now: tuple[Array, Array, Key]) -> tuple[Array, Array | None]:
-        size, level, noise_key = now
+    def step(x: Array, now: tuple[Array, Array, Array, Key]) -> tuple[Array, Array | None]:
+        size, level, deviation, noise_key = now
         if noisy:
             noise = jax.random.normal(noise_key, x.shape)
-            x = project(x + size / 2 * score(x, level) + jnp.sqrt(size) * noise)
+            x = project(x + size / 2 * score(x, level) + deviation * noise)
         else:
             x = project(x + size / 2 * score(x, level))
         return x, x if trace else None
 
     keys = jax.random.split(key, len(plan.step_size))
-    end, passed = jax.lax.scan(step, start, (*plan, keys))
+    steps = (plan.step_size, plan.level, plan.deviations, keys)
+    end, passed = jax.lax.scan(step, start, steps)
     return end if passed is None else jnp.concatenate([start[None], passed])
 
 
@@ -99,16 +106,23 @@ def unit(gradient: Array) -> Array:
     return gradient / (jnp.linalg.norm(gradient, axis=-1, keepdims=True) + 1e-8)
 
 
+def shorten(score: Array, length: Array) -> Array:
+    """Each row's score, no longer than `length`, a number."""
+    norm = jnp.linalg.norm(score, axis=-1, keepdims=True)
+    return score * jnp.minimum(1.0, length / (norm + 1e-12))
+
+
 class Chain(NamedTuple):
     """How a soft policy exp(wQ) is walked; one chain serves acting and the target alike."""
 
     plan: Plan
-    inverse_temperature: float  # w
+    inverse_temperature: Array | float  # w
     bound: float  # half-width of the action box
     start: StartLaw
     clip: bool  # project onto the box after every step
     normalise: bool  # follow the gradient's direction only, so that w is a drift length
     noisy: bool = True  # without noise only the start is left to chance
+    max_scores: Array | None = None  # (L,)  length of a level's score that is not exceeded
 
 
 def draw(
@@ -129,8 +143,9 @@ def draw(
         start = _begin(chain, shape, start_key)
 
     def score(action: Array, level: Array) -> Array:
-        gradient = jax.grad(lambda a: value(a, level).sum())(action)
-        return chain.inverse_temperature * (unit(gradient) if chain.normalise else gradient)
+        gradient = slope_at(value, action, level)
+        score = chain.inverse_temperature * (unit(gradient) if chain.normalise else gradient)
+        return score if chain.max_scores is None else shorten(score, chain.max_scores[level])
 
     box = partial(jnp.clip, min=-chain.bound, max=chain.bound)
     project = box if chain.clip else lambda x: x
@@ -139,12 +154,17 @@ def draw(
     return action.at[-1].set(box(action[-1])) if trace else box(action)
 
 
+def slope_at(value: Callable[[Array, Array], Array], action: Array, level: Array | int) -> Array:
+    """The gradient of `value(action, level)`, summed over members, at actions (..., A)."""
+    return jax.grad(lambda a: value(a, level).sum())(action)
+
+
 def slopes(value: Callable[[Array, Array], Array], path: Array, plan: Plan) -> Array:
     """The gradient of `value(action, level)` where a trace (steps + 1, ...) took each step."""
 
     def slope(_: None, left: tuple[Array, Array]) -> tuple[None, Array]:
         action, level = left
-        return None, jax.grad(lambda a: value(a, level).sum())(action)
+        return None, slope_at(value, action, level)
 
     return jax.lax.scan(slope, None, (path[:-1], plan.level))[1]
 

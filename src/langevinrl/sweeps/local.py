@@ -89,6 +89,7 @@ class LocalWorkers:
         job.state.mkdir(parents=True, exist_ok=True)
         words = ["langevinrl.sweeps.job", str(self.folder.path), job.id]
         words += ["--keep-replay"] if self.keep else []
+        words += ["--trust"] if job.config.imported() else []  # or the sweep had been refused
         return Started(job, start_process(words, slot, job.state / LOG))
 
     def _collect(self) -> None:

@@ -98,7 +98,7 @@ def walk(
         return jnp.clip(x, -bound, bound), None
 
     keys = jax.random.split(key, len(plan.step_size))
-    return jax.lax.scan(step, start, (*plan, keys))[0]
+    return jax.lax.scan(step, start, (plan.step_size, plan.level, keys))[0]
 
 
 def td_backup(agent: Method, batch: Batch, next_q: Array) -> Array:

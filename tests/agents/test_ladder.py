@@ -1,0 +1,155 @@
+"""A weight that sets itself, on values whose soft policy is known, and inside NC-LQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from langevinrl.agents.ladder import Slope, SpreadLadder
+from langevinrl.agents.nclql import NCLQL
+from langevinrl.errors import UserError
+from langevinrl.samplers.langevin import Chain, draw, shorten, slope_at
+from langevinrl.types import Array, Batch, Spec
+
+AXES = 3
+Value = Callable[[Array], Array]
+
+
+def hill(action: Array) -> Array:
+    return -20 * jnp.square(action - 0.2).sum(axis=-1)
+
+
+def ramp(action: Array) -> Array:
+    return 3 * action.sum(axis=-1)
+
+
+def settle(value: Value, spread: float, num_updates: int = 400) -> tuple[Slope, np.ndarray]:
+    """What the running mean comes to on a value of one critic, and samples drawn then."""
+    ladder = SpreadLadder(spread, 1.0, AXES, 5, 1, 1.0)
+
+    def level_value(action: Array, level: Array | int) -> Array:
+        del level
+        return value(action)
+
+    def chain(slope: Slope) -> Chain:
+        return ladder.chain(slope, 1.0, "uniform", True, 1)
+
+    def update(slope: Slope, key: Array) -> tuple[Slope, None]:
+        end = draw(level_value, (64, AXES), chain(slope), key)
+        return ladder.update(slope, slope_at(level_value, end, 4)), None
+
+    keys = jax.random.split(jax.random.key(0), num_updates)
+    slope = jax.jit(lambda keys: jax.lax.scan(update, ladder.init(), keys)[0])(keys)
+    end = jax.jit(lambda s, k: draw(level_value, (4_000, AXES), chain(s), k))(slope, keys[0])
+    return slope, np.asarray(end)
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.2])
+def test_a_hill_is_sampled_with_the_spread_asked_for(spread: float) -> None:
+    slope, end = settle(hill, spread)
+    np.testing.assert_allclose(end.std(axis=0), spread, rtol=0.12)
+    np.testing.assert_allclose(end.mean(axis=0), 0.2, atol=0.02)
+    # And w is the one whose law is that wide: w times the curvature is one over s squared.
+    w = SpreadLadder(spread, 1.0, AXES, 5, 1, 1.0).weight(slope)
+    assert float(w) * 40 * spread**2 == pytest.approx(1.0, rel=0.12)
+
+
+def test_on_a_ramp_w_is_that_of_an_exponential_law_and_the_wall_is_reached() -> None:
+    slope, end = settle(ramp, 0.1)
+    w = SpreadLadder(0.1, 1.0, AXES, 5, 1, 1.0).weight(slope)
+    assert float(w) * 3 == pytest.approx(1 / 0.1, rel=1e-4)
+    # Within the spread of the wall; closer than the law, for steps across it are clipped.
+    assert 0.01 < float((1 - end).mean()) < 0.1
+    assert 0.02 < float(end.std(axis=0).max()) < 0.1
+
+
+@pytest.mark.parametrize("value", [hill, ramp])
+def test_the_scale_of_the_rewards_changes_nothing(value: Value) -> None:
+    once, tenfold = (settle(f, 0.1, 50)[1] for f in (value, lambda a: 10 * value(a)))
+    np.testing.assert_allclose(once, tenfold, atol=1e-4)
+
+
+def test_the_running_mean_starts_without_a_bias_and_w_at_zero() -> None:
+    ladder = SpreadLadder(0.1, 1.0, 4, 5, 2, 1.0)
+    start = ladder.init()
+    assert float(ladder.weight(start)) == 0.0
+    gradient = jnp.full((8, 4), 2 * 3.0)  # of the sum of two members: the mean's is 3
+    once = ladder.update(start, gradient)
+    assert float(once.rms) == pytest.approx(6.0, rel=1e-5)  # √(4 x 3²)
+    assert float(ladder.weight(once)) == pytest.approx(2 / (0.1 * 6.0), rel=1e-5)
+    later = once
+    for _ in range(3):
+        later = ladder.update(later, 2 * gradient)
+    assert 6.0 < float(later.rms) < 12.0
+
+
+def test_a_score_is_shortened_to_its_level_and_no_further() -> None:
+    rows = shorten(jnp.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), jnp.asarray(1.0))
+    np.testing.assert_allclose(rows, [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]], rtol=1e-5)
+
+
+SPEC = Spec(3, 2, act_bound=2.0)
+AGENT = NCLQL(SPEC, hidden=(8, 8), num_levels=3, steps_per_level=1, spread=0.1)
+
+
+def batch_of() -> Batch:
+    rng = np.random.default_rng(0)
+    obs, action, later = (jnp.asarray(rng.normal(size=(16, n)), jnp.float32) for n in (3, 2, 3))
+    reward = jnp.asarray(rng.normal(size=16), jnp.float32)
+    return Batch(obs, jnp.tanh(action), reward, jnp.ones(16), later, jnp.arange(16), {})
+
+
+def test_nclql_measures_the_mean_critic_where_its_chains_end() -> None:
+    batch, update = batch_of(), jax.jit(AGENT.update)
+    state = update(AGENT.init(jax.random.key(0)), batch, jax.random.key(1)).state
+    after, metrics, _ = update(state, batch, jax.random.key(2))
+    end = AGENT.act(state, batch.next_obs, jax.random.split(jax.random.key(2), 3)[0], explore=True)
+
+    def mean(action: Array) -> Array:
+        return AGENT.critic.apply(state.critic.params, batch.next_obs, action, 2).mean(0).sum()
+
+    square = float(jnp.square(jax.grad(mean)(end)).sum(-1).mean())
+    assert state.slope is not None and after.slope is not None
+    assert float(after.slope.total) == pytest.approx(
+        0.99 * float(state.slope.total) + 0.01 * square, rel=1e-4
+    )
+    w = 2**0.5 / (0.1 * 2.0 * float(after.slope.rms))
+    assert float(metrics["temperature/weight"]) == pytest.approx(w, rel=1e-4)
+    assert float(metrics["temperature/slope"]) == pytest.approx(float(after.slope.rms))
+    assert float(AGENT.policy_weight(after)) == pytest.approx(0.2 * w, rel=1e-4)
+
+
+def test_levels_go_from_the_box_to_the_spread_in_action_units() -> None:
+    np.testing.assert_allclose(AGENT.sigmas, [2.0, 0.2 * 10**0.5, 0.2], rtol=1e-5)
+
+
+def test_without_a_spread_the_state_is_what_it_always_was() -> None:
+    plain = NCLQL(SPEC, hidden=(8, 8)).init(jax.random.key(0))
+    assert jax.tree.structure(plain).num_leaves == jax.tree.structure(plain.critic).num_leaves
+
+
+def test_an_evaluation_may_climb_without_noise() -> None:
+    agent = NCLQL(SPEC, hidden=(8, 8), num_levels=3, spread=0.1, evaluation="climb")
+    obs, key = jnp.ones((4, 3)), jax.random.key(1)
+    state = agent.init(key)._replace(slope=Slope(jnp.asarray(2.0), jnp.asarray(1.0)))
+    evaluated, explored = (agent.act(state, obs, key, explore=e) for e in (False, True))
+    np.testing.assert_array_equal(evaluated, agent.refine(state, obs, key))
+    assert not np.array_equal(evaluated, explored)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"spread": 1.0}, "spread is 1; expected between 0 and 1"),
+        ({"spread": 0.0}, "spread is 0; expected"),
+        ({"spread": 0.1, "step_ratio": 3.0}, "step_ratio is 3.0; expected more than 0, at most 2"),
+    ],
+)
+def test_a_spread_that_cannot_be_is_refused(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        NCLQL(SPEC, **fields)
