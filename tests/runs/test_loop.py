@@ -95,7 +95,7 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
     stopped, killed = tmp_path / "stopped", tmp_path / "killed"
     advance_once = Run.advance
 
-    def ended(by: Exception | None) -> Any:
+    def ended(by: BaseException | None) -> Any:
         def advance(job: Run) -> StepInfo:
             if job.vector_steps == 20:
                 if by:
@@ -108,8 +108,8 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
     monkeypatch.setattr(Run, "advance", ended(None))
     with pytest.raises(train.Stopped):
         train.train(config("Pendulum-v1", stopped, **plan), quiet=True)
-    monkeypatch.setattr(Run, "advance", ended(MemoryError()))
-    with pytest.raises(MemoryError):
+    monkeypatch.setattr(Run, "advance", ended(SystemExit()))
+    with pytest.raises(SystemExit):
         train.train(config("Pendulum-v1", killed, **plan), quiet=True)
     monkeypatch.undo()
     for folder in (stopped, killed):
