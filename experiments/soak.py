@@ -275,6 +275,7 @@ def write(rows: Iterable[dict[str, Any]], path: Path) -> None:
 
 
 def main(config: Soak) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup runs would ignore it, rightly
     parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs}
     for name in config.parts:
         if name not in parts:

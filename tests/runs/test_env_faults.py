@@ -14,7 +14,7 @@ from langevinrl.envs.faults import EnvError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.episodes import EpisodeStats
 from langevinrl.runs.folder import RunFolder
-from langevinrl.runs.train import train
+from langevinrl.runs.train import resume, train
 
 
 class Fragile(toys.SavedClock):
@@ -49,6 +49,9 @@ def test_it_stops_or_makes_the_environment_anew_in_training_and_in_evaluation(
     sound, steps = run(tmp_path / "sound", set())
     with pytest.raises(EnvError, match=r"the wheel came off.*on_env_error=reset.*no checkpoint"):
         run(tmp_path / "stop", {100})
+    Fragile.total = 0
+    with pytest.warns(UserWarning, match="made anew"):
+        resume(tmp_path / "stop", env=make, on_env_error="reset", quiet=True)
     # The last steps of all are those of the last evaluation.
     with pytest.warns(UserWarning, match="All episodes are played again"):
         again, more = run(tmp_path / "again", {steps - 3}, on_env_error="reset")
