@@ -109,7 +109,7 @@ def learn_sbx(name: str, env: str, seed: int, race: Race) -> None:
     apart = Monitor(gym.make(env))
     apart.reset(seed=seed + 1_000_000)
 
-    class Watch(BaseCallback):
+    class Watch(BaseCallback):  # type: ignore[misc]  # of a library that is not always there
         def _on_step(self) -> bool:
             def evaluate() -> float:
                 return float(evaluate_policy(self.model, apart, EPISODES)[0])
