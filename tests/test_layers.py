@@ -35,7 +35,7 @@ DOORS: dict[str, set[str]] = {
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
-    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "export", "model"},
+    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "analysis", "export", "model"},
     "callbacks": WORDS | {"runs"},
     "model": WORDS | {"registry", "policies", "envs", "runs", "callbacks"},
     "cli": WORDS
