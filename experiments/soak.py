@@ -126,7 +126,8 @@ def contents(run: Path) -> dict[str, Any]:
 
 def kill_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
     """Runs of every agent in turn, killed again and again, beside ones that were left alone."""
-    draw, rows, done = random.Random(config.seed), [], 0
+    rows: list[dict[str, Any]] = []
+    draw, done = random.Random(config.seed), 0
     while done < config.kills:
         number = len(rows)
         kills = min(config.kills_per_run, config.kills - done)
@@ -176,7 +177,7 @@ def kill_run(
 
 def stop_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
     """Each signal to a whole group of processes: saved, by the right code, nothing left."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in SIGNALS:
         for apart in (False, True):
             folder = place / f"stop-{number}-{apart}"
@@ -224,13 +225,13 @@ LOADS = {
 
 def load_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
     """Two heavy runs, whose use of the machine may not grow once they are under way."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, words in LOADS.items():
         folder = place / f"load-{len(rows)}"
         mark = f"{folder}.log"
         process = start(
             f"train lql --env Pendulum-v1 --hidden 16 16 --batch-size 32 {words} --iterations "
-            f"10000000 --eval-every 200 --eval-episodes 1 --checkpoint-every 100 --log-every 50 "
+            f"10000000 --eval-every 50 --eval-episodes 1 --checkpoint-every 50 --log-every 50 "
             f"--out {folder}",
             mark,
         )
@@ -275,6 +276,7 @@ def write(rows: Iterable[dict[str, Any]], path: Path) -> None:
 
 
 def main(config: Soak) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup runs would ignore it, rightly
     parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs}
     for name in config.parts:
         if name not in parts:

@@ -31,7 +31,7 @@ DOORS: dict[str, set[str]] = {
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "policies", "envs"},
     "analysis": {"errors", "registry", "runs.folder"},
-    "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment"},
+    "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment", "runs.files"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},

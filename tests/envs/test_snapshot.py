@@ -150,6 +150,19 @@ def test_a_saved_state_that_does_not_fit_is_an_error(env: str, change: str) -> N
         envs.restore(arrays, metadata, restart=0)
 
 
+def test_a_damaged_state_is_told_in_a_sentence() -> None:
+    envs = VectorEnv(toys.timed, [0], 1)
+    envs.reset()
+    arrays, (metadata,) = saved_state(envs)
+    for damaged in ({}, metadata | {"generator": 3}, metadata | {"elapsed": [1, 2]}):
+        with pytest.raises(UserError, match="cannot be put back"):
+            envs.restore(arrays, [damaged], restart=0)
+    with pytest.raises(UserError, match="cannot take it"):
+        VectorEnv(toys.unsaved, [0], 1).restore(arrays, [metadata], restart=0)
+    with pytest.raises(UserError, match="no observations that fit"):
+        envs.restore(arrays | {"obs": np.zeros((1, 2, 3))}, [metadata], restart=0)
+
+
 def test_scratch_that_older_checkpoints_hold_is_passed_over() -> None:
     """What the next step makes anew was once saved where it happened to be there."""
     envs = VectorEnv("Hopper-v4", [0], 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -87,3 +89,30 @@ def test_a_signal_before_the_first_step_leaves_a_run_that_starts(tmp_path: Path)
     assert caught.value.number == signal.SIGTERM
     resume(tmp_path / "run", quiet=True)
     assert RunFolder(tmp_path / "run").last_evaluation() == 8
+
+
+START = [sys.executable, "-m", "langevinrl", "train", "lql", "--env", "toys:timed", "--hidden", "8"]
+LONG = "--iterations 1000000 --eval-every 1000000 --warmup 60 --batch-size 8 --capacity 200 "
+LONG += "--num-envs 2 --log-every 10 --async-envs --out run"
+
+
+def test_sigterm_to_the_group_of_processes_saves_and_leaves_nothing(tmp_path: Path) -> None:
+    """As a cluster or a terminal sends it: the environments, in processes, hear it too."""
+    path = os.pathsep.join([*sys.path, str(Path(__file__).parent.parent)])
+    process = subprocess.Popen(
+        START + LONG.split(),
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    metrics, end = tmp_path / "run" / "metrics.jsonl", time.monotonic() + 120
+    while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < end:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGTERM)
+    said, _ = process.communicate(timeout=60)  # its pipe closes when the last process has ended
+    assert process.returncode == 143, said
+    assert "langevinrl resume run" in said and "Traceback" not in said
+    assert RunFolder(tmp_path / "run").saved_iteration() >= 10

@@ -55,8 +55,15 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
     @env_state.setter
     def env_state(self, saved: EnvState) -> None:
+        try:
+            self._put_back(saved)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise UserError(f"the environment cannot be put back: {error!r}") from error
+
+    def _put_back(self, saved: EnvState) -> None:
         layers = _layers(self.env)
-        assert layers is not None  # else nothing was saved
+        if layers is None:
+            raise UserError("the checkpoint has a state of an environment that cannot take it")
         arrays = dict(saved.arrays)
         _write_fields(layers.fields, arrays, saved.metadata.get("values", {}))
         _write(layers, arrays)

@@ -211,8 +211,11 @@ class VectorEnv:
         if any(one is None for one in metadata):
             return False
         states = [EnvState(_part(arrays, f"{i}/"), one or {}) for i, one in enumerate(metadata)]
+        obs = arrays.get("obs")
+        if obs is None or obs.shape != self.obs.shape:
+            raise UserError("the checkpoint's environments have no observations that fit this run")
         self._sound(self.vector.ask("restore", states))
-        self.obs = arrays["obs"]
+        self.obs = obs
         return True
 
     def _env_states(self) -> list[EnvState | None]:

@@ -8,11 +8,12 @@ import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 
 from langevinrl.envs.factory import EnvFactory, as_factory
-from langevinrl.envs.faults import EnvError
+from langevinrl.envs.faults import EnvError, OnError
 from langevinrl.errors import Interrupted, UserError, field, require_none, said
 from langevinrl.runs import checkpoint
 from langevinrl.runs.cache import use_cache
@@ -136,20 +137,19 @@ def resume(
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
     eval_every: int | None = None,
+    on_env_error: OnError | None = None,
     accept_changes: bool = False,
     trust: bool = False,
     take_over: bool = False,
 ) -> Path:
     """Continue a stopped run from its last checkpoint, to `iterations` if given.
 
-    `eval_every` changes how often it is evaluated from here on; other fields are those the run was
-    begun with, and a `config.json` that says otherwise is refused without `accept_changes`.  A run
-    that was killed before its first checkpoint starts anew; one whose checkpoints were taken away
-    is left as it is.
-
+    `eval_every` and `on_env_error` hold from here on; other fields are those the run was begun
+    with, and a `config.json` that says otherwise is refused without `accept_changes`.  A run that
+    was killed before its first checkpoint starts anew; one that lost its checkpoints is left alone.
     What the folder names is imported if this user's own `train` made it; of another's folder
-    `trust` allows that, or `env` is used instead.  A folder in which another process trains is
-    refused; `take_over` is for a sweep that has given that process up.
+    `trust` allows that, or `env` is used instead.  A folder where another process trains is
+    refused; `take_over` is for a sweep that has given it up.
     """
     folder = RunFolder(path)
     config = read_config(folder, trust, env)
@@ -157,7 +157,8 @@ def resume(
     hold = hold_again(folder, take_over=take_over)
     try:
         saved = _last_checkpoint(folder, config, accept_changes)
-        config = _lengthened(config, folder, saved, iterations, eval_every)
+        changes = {"eval_every": eval_every, "on_env_error": on_env_error}
+        config = _lengthened(config, folder, saved, iterations, changes)
         if config.compilation_cache:
             use_cache()
         factory = as_factory(env, config.env_kwargs) if isinstance(env, str) else env
@@ -190,12 +191,12 @@ def _lengthened(
     folder: RunFolder,
     saved: Checkpoint | None,
     iterations: int | None,
-    eval_every: int | None,
+    changes: dict[str, Any],
 ) -> RunConfig:
     """The configuration to go on with: longer if asked, and of the folder, which may have moved."""
-    changes = {"iterations": iterations, "eval_every": eval_every, "out": str(folder)}
+    changes = {"iterations": iterations, "out": str(folder), **changes}
     asked = {name: value for name, value in changes.items() if value is not None}
-    config = dataclasses.replace(config, **asked)  # type: ignore[arg-type]  # one dict of fields
+    config = dataclasses.replace(config, **asked)
     require_none(field_mistakes(RunConfig, asked))
     done = saved.metadata["iteration"] if saved else 0
     if done > (config.iterations or 0):
@@ -238,17 +239,14 @@ def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
 
 def _explain(error: Exception, folder: RunFolder) -> UserError | None:
     """What the system refused a run, in a sentence; None if that is not what went wrong."""
-    kept = folder.saved_iteration()
-    again = f"langevinrl resume {shlex.quote(str(folder))}"
-    end = f"The checkpoint of iteration {kept} is kept: mend that, then {again}" if kept else ""
-    end = end or "There was no checkpoint yet"
+    left = folder.describe_saved()
     if isinstance(error, OSError):
         inside = str(error.filename or "").startswith(str(folder))
         if inside or error.errno in DISK_ERRORS:
-            return UserError(f"cannot write to {folder}: {reason_of(error)}. {end}")
+            return UserError(f"cannot write to {folder}: {reason_of(error)}. {left}.")
     elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
         less = ", ".join(map(field, ("batch_size", "seeds", "hidden", "capacity")))
-        return UserError(f"memory ran out. Less of {less} needs less. {end}")
+        return UserError(f"memory ran out. Less of {less} needs less. {left}.")
     return None
 
 
