@@ -30,7 +30,7 @@ DOORS: dict[str, set[str]] = {
     "policies": WORDS | {"networks", "samplers", "agents"},
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "policies", "envs"},
-    "analysis": {"errors", "registry", "runs.folder"},
+    "analysis": {"errors", "registry", "runs.folder", "runs.files"},
     "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment", "runs.files"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
