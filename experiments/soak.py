@@ -35,7 +35,8 @@ import tyro
 PYTHON = Path(__file__).parent.parent / "tests"  # whose toys are environments, too
 AGENTS = ("nclql", "lql", "sac", "qsm", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
 # Rewards small enough that no method diverges with networks as small as these.
-SMALL = "--hidden 8 8 --reward-scale 0.05 --warmup 60 --batch-size 8 --capacity 200 --num-envs 2 --eval-episodes 1"
+SMALL = "--hidden 8 8 --reward-scale 0.05 --warmup 60 --batch-size 8 --capacity 200 "
+SMALL += "--num-envs 2 --eval-episodes 1"
 RUN = "--iterations 300 --eval-every 100 --checkpoint-every 7 --log-every 5"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 MARK = "LANGEVINRL_SOAK"  # an environment variable that all processes of a run inherit
