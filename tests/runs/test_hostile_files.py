@@ -14,6 +14,7 @@ from langevinrl import Model, cli
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.files import MOST_BYTES, read_json, read_text, write_text
+from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.train import resume
 from langevinrl.sweeps.queue import SweepFolder
 
@@ -106,9 +107,39 @@ def test_checkpoints_elsewhere_are_not_replaced(tiny_run: Path, tmp_path: Path) 
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / "checkpoints").rename(tmp_path / "others")
     (folder / "checkpoints").symlink_to(tmp_path / "others")
+    before = sorted(os.listdir(tmp_path / "others"))
     with pytest.raises(UserError, match="checkpoints is a link"):
         resume(folder, 9)
-    assert os.listdir(tmp_path / "others") == ["000000008"]
+    assert sorted(os.listdir(tmp_path / "others")) == before
+
+
+def test_strangers_among_the_checkpoints_are_passed_over(tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (folder / "checkpoints" / "000000099").write_text("a file")
+    (folder / "checkpoints" / "notes.txt").write_text("notes")
+    others = shutil.copytree(folder / "checkpoints" / "000000008", tmp_path / "others")
+    (folder / "checkpoints" / "000000098").symlink_to(others)
+    (folder / "checkpoints" / "000000097").symlink_to("/nowhere")
+    os.mkfifo(folder / "checkpoints" / "000000096")
+    assert RunFolder(folder).saved_iteration() == 8
+    assert Model.load(folder).iteration == 8
+    RunFolder(folder).clear()  # as overwriting does
+    left = {"000000099", "notes.txt", "000000098", "000000097", "000000096"}
+    assert set(os.listdir(folder / "checkpoints")) == left and os.listdir(others)
+
+
+@pytest.mark.parametrize(("verb", "name"), [("export", "policy.npz"), ("plot", "curve.png")])
+def test_what_is_made_of_a_run_follows_no_link_in_it(
+    verb: str, name: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    outside = tmp_path / "outside"
+    outside.write_text("keep")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(SystemExit):
+        cli.main([verb, str(folder)])
+    assert "is a link" in capsys.readouterr().err and outside.read_text() == "keep"
 
 
 def test_what_is_written_is_whole_private_to_nobody_and_follows_no_link(tmp_path: Path) -> None:

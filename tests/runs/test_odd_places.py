@@ -96,7 +96,7 @@ def test_what_the_system_refuses_in_mid_run_is_one_sentence(
     one: RunConfig, how: str, said: str
 ) -> None:
     folder = Path(str(one.out))
-    with pytest.raises(UserError, match=f"(?i){said}.*There was no checkpoint yet"):
+    with pytest.raises(UserError, match=f"(?i){said}.*There is no checkpoint yet"):
         train(one, callbacks=[Break(folder, how)], quiet=True)
     assert not (folder / "lock.json").exists()
 

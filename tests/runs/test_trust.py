@@ -16,8 +16,9 @@ import pytest
 
 from langevinrl import Model, cli
 from langevinrl.errors import UserError, in_flags
-from langevinrl.runs import trust
+from langevinrl.runs import cache, trust
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.manifest import digest_of
 from langevinrl.runs.train import resume
 from langevinrl.sweeps.grid import make_config, read_grid
 from langevinrl.sweeps.job import run_job
@@ -48,10 +49,14 @@ def lure(stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def sent(tiny_run: Path, place: Path, **fields: Any) -> Path:
-    """A run with other names in its configuration."""
+    """A run with other names in its configuration, made by someone who knows the format."""
     folder = shutil.copytree(tiny_run, place)
     table = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(table | fields))
+    for manifest in folder.glob("checkpoints/*/manifest.json"):
+        table = json.loads(manifest.read_text())
+        table["config"] |= fields
+        manifest.write_text(json.dumps(table | {"digest": digest_of(table)}))
     return folder
 
 
@@ -239,6 +244,23 @@ def test_a_sweep_from_elsewhere_runs_nothing(lure: Path, tmp_path: Path) -> None
     assert read_grid(tmp_path / "grid.json", trust=True).base == base
     assert read_grid(tmp_path / "grid.json").base == base  # asked once
     trust.require_trusted(folder.path, config.imported())
+
+
+def test_compiled_programs_of_a_sweep_from_elsewhere_are_not_run(
+    stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(place: Path | None = None) -> None:
+        raise UserError(f"programs of {place}")
+
+    monkeypatch.setattr(cache, "use_cache", tell)
+    config = make_config({"env": "Pendulum-v1", "agent": "lql", "iterations": 4}).resolved()
+    folder = SweepFolder.write(tmp_path / "sweep", [config])
+    (job,) = folder.jobs.values()
+    run_job(folder.path, job.id)
+    assert job.last_error() == "programs of None"
+    trust.remember([trust.made_by_us(folder.path)])  # as starting a sweep does
+    run_job(folder.path, job.id)
+    assert job.last_error() == f"programs of {tmp_path / 'sweep' / 'programs'}"
 
 
 @pytest.mark.parametrize("job", [{"id": "../../x"}, {"config": {"agent": "../../x"}}], ids=str)

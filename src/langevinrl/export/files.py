@@ -19,6 +19,7 @@ from langevinrl.policies.chain import act
 from langevinrl.policies.methods import describe
 from langevinrl.policies.tables import Box, Facts, Policy, to_json
 from langevinrl.runs.environment import identify
+from langevinrl.runs.files import require_no_link
 from langevinrl.runs.saved import read_model
 from langevinrl.types import Array
 
@@ -51,7 +52,7 @@ def export(
     if format not in WRITERS:
         raise UserError(unknown("format", format, WRITERS))
     ending, write = WRITERS[format]
-    path = Path(out) if out is not None else Path(folder) / f"policy{ending}"
+    path = Path(out) if out is not None else require_no_link(Path(folder) / f"policy{ending}")
     content = write(read_policy(folder, seed_index, env, changes, trust))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

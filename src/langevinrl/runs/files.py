@@ -92,6 +92,13 @@ def _name_once(draft: Path, path: Path, text: str) -> None:
         _create(path, text)  # not whole after a crash just here, but never over another's
 
 
+def require_no_link(path: Path) -> Path:
+    """Refuses to write where a folder of someone's has put a link to another place."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, and writing there would replace what it points to")
+    return path
+
+
 def reason_of(error: OSError) -> str:
     """What the system says of a file it refused, such as "No space left on device"."""
     return error.strerror or errno.errorcode.get(error.errno or 0, "unknown")

@@ -201,7 +201,8 @@ def is_our_checkpoint(path: Path) -> bool:
 
 
 def _is_whole(path: Path) -> bool:
-    return bool(re.fullmatch(r"\d{9,}(\.old)?", path.name)) and path.is_dir()
+    ours = re.fullmatch(r"\d{9,}(\.old)?", path.name)
+    return bool(ours) and path.is_dir() and not path.is_symlink()
 
 
 class RunLog:

@@ -239,17 +239,14 @@ def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
 
 def _explain(error: Exception, folder: RunFolder) -> UserError | None:
     """What the system refused a run, in a sentence; None if that is not what went wrong."""
-    kept = folder.saved_iteration()
-    again = f"langevinrl resume {shlex.quote(str(folder))}"
-    end = f"The checkpoint of iteration {kept} is kept: mend that, then {again}" if kept else ""
-    end = end or "There was no checkpoint yet"
+    left = folder.describe_saved()
     if isinstance(error, OSError):
         inside = str(error.filename or "").startswith(str(folder))
         if inside or error.errno in DISK_ERRORS:
-            return UserError(f"cannot write to {folder}: {reason_of(error)}. {end}")
+            return UserError(f"cannot write to {folder}: {reason_of(error)}. {left}.")
     elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
         less = ", ".join(map(field, ("batch_size", "seeds", "hidden", "capacity")))
-        return UserError(f"memory ran out. Less of {less} needs less. {end}")
+        return UserError(f"memory ran out. Less of {less} needs less. {left}.")
     return None
 
 

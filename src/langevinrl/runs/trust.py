@@ -131,6 +131,11 @@ def remember(names: Iterable[str]) -> None:
             continue
 
 
+def made_by_us(folder: Path) -> str:
+    """The name under which it is recorded that this user made a folder."""
+    return f"folder {folder.resolve()}"
+
+
 def is_remembered(name: str) -> bool:
     """Whether this user has trained with that name, from the file it stands for now."""
     known = [*_remembered.get(name, ()), *_recorded(name)]

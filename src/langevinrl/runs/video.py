@@ -28,6 +28,7 @@ from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.evaluate import Evaluation, observation_seed, policy
+from langevinrl.runs.files import require_no_link
 from langevinrl.runs.folder import STATE, VIDEO, VIDEOS, RunFolder, checkpoint_name
 from langevinrl.runs.loop import Run
 from langevinrl.runs.train import read_config
@@ -66,7 +67,7 @@ def record_video(
     config = read_config(folder, trust, env)
     if config.compilation_cache:
         use_cache()
-    target = checked_target(Path(out) if out else folder.path / VIDEO)
+    target = checked_target(Path(out) if out else require_no_link(folder.path / VIDEO))
     envs = drawn_env(env or config.env, config.action_bound, camera)
     try:
         agent = config.make_agent(envs.spec)

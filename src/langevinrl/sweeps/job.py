@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError
 from langevinrl.runs.folder import DONE, PROGRAMS, PROGRESS
-from langevinrl.runs.trust import remember, require_trusted, search_here
+from langevinrl.runs.trust import is_remembered, made_by_us, remember, require_trusted, search_here
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.claims import Claim, LostClaimError
 from langevinrl.sweeps.queue import Job, SweepFolder, is_begun, write
@@ -84,7 +84,8 @@ def _work(folder: SweepFolder, job: Job, beat: Heartbeat, keep_replay: bool) -> 
     from langevinrl.sweeps.watch import Watch
 
     if job.config.compilation_cache:  # seeds of one configuration are one program
-        use_cache(folder.path / PROGRAMS)
+        # A compiled program is code: those that lie in a sweep of someone else's are not run.
+        use_cache(folder.path / PROGRAMS if is_remembered(made_by_us(folder.path)) else None)
     watch = Watch(beat)
     try:
         if is_begun(job):

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.envs.vector import task_sizes
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.trust import remember, require_trusted
+from langevinrl.runs.folder import SWEEP
+from langevinrl.runs.trust import made_by_us, remember, require_trusted
 from langevinrl.sweeps.grid import Grid, job_id, seeds_together
 from langevinrl.sweeps.local import LocalWorkers
 from langevinrl.sweeps.queue import Job, SweepFolder
@@ -51,7 +52,10 @@ def sweep(
     """
     configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
     configs = arrange(configs, seeds_per_process)
+    is_new = not (Path(out) / SWEEP).exists()
     folder = SweepFolder.write(Path(out), configs, name, study)
+    if is_new:
+        remember([made_by_us(folder.path)])
     remember(imported(configs))
     jobs = [folder.job(job_id(config)) for config in configs]
     return go_on(folder, jobs, backend=backend, workers=workers, retries=retries,
