@@ -30,12 +30,12 @@ DOORS: dict[str, set[str]] = {
     "policies": WORDS | {"networks", "samplers", "agents"},
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "policies", "envs"},
-    "analysis": {"errors", "registry", "runs.folder"},
+    "analysis": {"errors", "registry", "runs.folder", "runs.files"},
     "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment", "runs.files"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
-    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "export", "model"},
+    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "analysis", "export", "model"},
     "callbacks": WORDS | {"runs"},
     "model": WORDS | {"registry", "policies", "envs", "runs", "callbacks"},
     "cli": WORDS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import optax
@@ -32,6 +32,11 @@ class State(NamedTuple):
 @dataclass(frozen=True)
 class NCLQL(Common):
     """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
+
+    # A quarter of the chain, and a rate for tens of thousands of updates instead of a million.
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "fast": {"num_levels": 5, "steps_per_level": 1, "learning_rate": 3e-4}
+    }
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size at the clean level

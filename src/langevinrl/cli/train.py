@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +13,7 @@ import tyro
 from langevinrl.agents import Common
 from langevinrl.cli import agents
 from langevinrl.cli.forms import parse, show
+from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig, agent_class, agent_fields
 from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import Spec
@@ -52,6 +54,16 @@ def _read_file(path: Path, words: list[str]) -> RunConfig:
     return config
 
 
+def _preset(words: list[str]) -> str | None:
+    """The preset asked for, which decides the defaults that all other flags stand on."""
+    for word, following in pairwise([*words, ""]):
+        if word == "--preset":
+            return following
+        if word.startswith("--preset="):
+            return word.partition("=")[2]
+    return None
+
+
 def read(what: str, words: list[str]) -> RunConfig:
     """The run that an agent's name or a configuration file means, with the flags beside it."""
     return read_form(what, words)[0]
@@ -61,9 +73,11 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
     """That run, and whether it may overwrite another."""
     if what.endswith(".json"):
         run = dataclasses.replace(_read_file(Path(what), words), out=None)
+        if _preset(words) is not None:
+            raise UserError(f"{what} spells out every field, so that --preset would set none")
     else:
         agent_class(what)
-        run = RunConfig(env=tyro.MISSING, agent=what)
+        run = RunConfig(env=tyro.MISSING, agent=what, preset=_preset(words) or "paper")
     # The sizes come from the environment later; these only let the agent be built and checked.
     agent = run.make_agent(Spec(1, 1))
     defaults = Train(run, cast(Common, agent))

@@ -42,6 +42,7 @@ EVALUATIONS = 40  # per run, as in the released code
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
 BESIDE_LEARNING = (
     "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
+    "preset",  # whose values are spelled out among the hyperparameters
 )  # fmt: skip
 
 
@@ -52,6 +53,9 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     # its name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
+    # named values of the agent's fields, under those given: paper, or fast for short runs
+    # (nclql, lql, sac)
+    preset: str = "paper"
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
     # passed on to the environment: key=value pairs or JSON
@@ -174,7 +178,9 @@ class RunConfig:
     def make_agent(self, spec: Spec) -> Agent:
         """The agent for a task of these sizes."""
         require_none(self._agent_mistakes())
-        agent: Agent = agent_class(self.agent)(spec=spec, **plain(self.hyperparameters))
+        kind = agent_class(self.agent)
+        values = preset_fields(kind, self.preset) | plain(self.hyperparameters)
+        agent: Agent = kind(spec=spec, **values)
         return agent
 
     def _agent_mistakes(self) -> list[str]:
@@ -185,7 +191,10 @@ class RunConfig:
             return [str(error)]
         known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
         strange = [name for name in self.hyperparameters if name not in known]
-        values = {n: v for n, v in plain(self.hyperparameters).items() if n in known}
+        if self.preset not in preset_names(kind):
+            return [unknown(f"preset of {self.agent}", self.preset, preset_names(kind))]
+        given = preset_fields(kind, self.preset) | plain(self.hyperparameters)
+        values = {name: value for name, value in given.items() if name in known}
         found = [unknown(f"field of {self.agent}", str(name), known) for name in strange]
         found += field_mistakes(kind, values)
         # Last, if at all: an agent compares its fields with each other.
@@ -237,6 +246,16 @@ def agent_class(name: str) -> type[Any]:
     if not (dataclasses.is_dataclass(kind) and hasattr(kind, "update")):
         raise UserError(f"{name!r} is no agent; docs/adding-an-agent.md says what one is")
     return kind
+
+
+def preset_names(kind: type[Any]) -> list[str]:
+    """The presets of an agent; an agent written elsewhere may have none but its defaults."""
+    return ["paper", *getattr(kind, "presets", {})]
+
+
+def preset_fields(kind: type[Any], preset: str) -> dict[str, Any]:
+    """The fields that a preset sets otherwise than the agent's defaults."""
+    return {} if preset == "paper" else dict(kind.presets[preset])
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
