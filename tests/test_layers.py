@@ -61,7 +61,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.files": {"errors"},
     "runs.checks": set(),
     "runs.trust": {"errors", "runs.files", "runs.folder"},
-    "runs.hold": {"errors", "runs.files", "runs.folder"},
+    "runs.processes": set(),
+    "runs.hold": {"errors", "runs.files", "runs.folder", "runs.processes"},
     "runs.env_kwargs": {"errors"},
     "runs.config": WORDS
     | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
