@@ -154,7 +154,8 @@ def test_a_damaged_state_is_told_in_a_sentence() -> None:
     envs = VectorEnv(toys.timed, [0], 1)
     envs.reset()
     arrays, (metadata,) = saved_state(envs)
-    for damaged in ({}, metadata | {"generator": 3}, metadata | {"elapsed": [1, 2]}):
+    changes: list[dict[str, Any]] = [{"generator": 3}, {"elapsed": [1, 2]}]
+    for damaged in [{}, *(metadata | change for change in changes)]:
         with pytest.raises(UserError, match="cannot be put back"):
             envs.restore(arrays, [damaged], restart=0)
     with pytest.raises(UserError, match="cannot take it"):
