@@ -124,7 +124,8 @@ def mujoco_arrays(data: Any, model: Any) -> Iterator[tuple[str, np.ndarray]]:
     fresh = type(data)(model)
     for name in dir(fresh):
         value = None if name.startswith("_") else getattr(fresh, name, None)
-        if isinstance(value, np.ndarray) and value.size:
+        # Some of the constraints' have a size though they point to memory that nobody has set.
+        if isinstance(value, np.ndarray) and value.size and not name.startswith("efc_"):
             yield name, getattr(data, name)
 
 
