@@ -114,6 +114,7 @@ def test_a_strangers_model_acts_and_plays_where_its_reader_says(
     assert not lure.exists()
     assert Model.load(folder, trust=True).evaluate(1) == played
     assert lure.exists()
+    assert RunConfig.read(folder / "config.json").env == "lure:wide"  # asked once
 
 
 def test_once_trusted_a_run_is_ones_own_wherever_it_lies(
