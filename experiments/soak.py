@@ -34,7 +34,8 @@ from typing import Any
 import tyro
 
 PYTHON = Path(__file__).parent.parent / "tests"  # whose toys are environments, too
-AGENTS = ("nclql", "lql", "sac", "qsm", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
+# QSM is not among them: with networks as small as these it diverges by itself.
+AGENTS = ("nclql", "lql", "sac", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
 # Rewards small enough that no method diverges with networks as small as these.
 SMALL = "--hidden 8 8 --reward-scale 0.05 --warmup 60 --batch-size 8 --capacity 200 "
 SMALL += "--num-envs 2 --eval-episodes 1"
@@ -50,6 +51,7 @@ class Soak:
     parts: tyro.conf.Positional[tuple[str, ...]] = ("kills", "stops", "load", "reader")
     kills: int = 100  # in all
     kills_per_run: int = 5
+    first: int = 0  # number of the first run that is killed, to go on with others
     seconds: float = 600.0  # of each load, and of the reader
     seed: int = 0  # decides the moments
     out: Path = Path("results/reliability")
@@ -131,7 +133,7 @@ def contents(run: Path) -> dict[str, Any]:
 def kill_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
     """Runs of every agent in turn, killed again and again, beside ones that were left alone."""
     draw, done = random.Random(config.seed), 0
-    for number in itertools.count():
+    for number in itertools.count(config.first):
         if done >= config.kills:
             return
         kills = min(config.kills_per_run, config.kills - done)
