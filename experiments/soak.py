@@ -6,6 +6,7 @@ python experiments/soak.py                      # all of it, more than half an h
 python experiments/soak.py kills --kills 20     # SIGKILL at random moments
 python experiments/soak.py stops                # each signal, to a whole group of processes
 python experiments/soak.py load --seconds 60    # many environments, many processes
+python experiments/soak.py reader --seconds 60  # changed files for the reader of checkpoints
 
 A kill ends one process of a run at a random moment of its life: while it imports, compiles, steps,
 evaluates or saves.  The run is resumed, killed again, and in the end has to equal one that was left
@@ -15,6 +16,7 @@ alone: every array of the checkpoint and every line of the logs, to the byte.
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import random
@@ -24,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +34,11 @@ from typing import Any
 import tyro
 
 PYTHON = Path(__file__).parent.parent / "tests"  # whose toys are environments, too
-AGENTS = ("nclql", "lql", "sac", "qsm", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
-SMALL = "--hidden 8 8 --warmup 60 --batch-size 8 --capacity 200 --num-envs 2 --eval-episodes 1"
+# QSM is not among them: with networks as small as these it diverges by itself.
+AGENTS = ("nclql", "lql", "sac", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
+# Rewards small enough that no method diverges with networks as small as these.
+SMALL = "--hidden 8 8 --reward-scale 0.05 --warmup 60 --batch-size 8 --capacity 200 "
+SMALL += "--num-envs 2 --eval-episodes 1"
 RUN = "--iterations 300 --eval-every 100 --checkpoint-every 7 --log-every 5"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 MARK = "LANGEVINRL_SOAK"  # an environment variable that all processes of a run inherit
@@ -43,10 +48,11 @@ MARK = "LANGEVINRL_SOAK"  # an environment variable that all processes of a run 
 class Soak:
     """What to do, and for how long."""
 
-    parts: tyro.conf.Positional[tuple[str, ...]] = ("kills", "stops", "load")
+    parts: tyro.conf.Positional[tuple[str, ...]] = ("kills", "stops", "load", "reader")
     kills: int = 100  # in all
     kills_per_run: int = 5
-    seconds: float = 600.0  # of each load
+    first: int = 0  # number of the first run that is killed, to go on with others
+    seconds: float = 600.0  # of each load, and of the reader
     seed: int = 0  # decides the moments
     out: Path = Path("results/reliability")
 
@@ -124,18 +130,16 @@ def contents(run: Path) -> dict[str, Any]:
                     "metrics": (run / "metrics.jsonl").read_text()}  # fmt: skip
 
 
-def kill_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
+def kill_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
     """Runs of every agent in turn, killed again and again, beside ones that were left alone."""
-    rows: list[dict[str, Any]] = []
     draw, done = random.Random(config.seed), 0
-    while done < config.kills:
-        number = len(rows)
+    for number in itertools.count(config.first):
+        if done >= config.kills:
+            return
         kills = min(config.kills_per_run, config.kills - done)
         row = kill_run(AGENTS[number % len(AGENTS)], number, kills, draw, place)
-        rows.append(row)
         done += row["kills"]
-        print(row, flush=True)
-    return rows
+        yield row
 
 
 def kill_run(
@@ -175,9 +179,8 @@ def kill_run(
     return row
 
 
-def stop_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
+def stop_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
     """Each signal to a whole group of processes: saved, by the right code, nothing left."""
-    rows: list[dict[str, Any]] = []
     for number in SIGNALS:
         for apart in (False, True):
             folder = place / f"stop-{number}-{apart}"
@@ -191,14 +194,12 @@ def stop_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
             code = process.wait(120)
             seconds = time.monotonic() - began
             saved = sorted(p.name for p in (folder / "checkpoints").iterdir() if p.name.isdigit())
-            rows.append({
+            yield {
                 "signal": number.name, "async": apart, "exit_code": code,
                 "expected": 128 + number, "saved_iteration": int(saved[-1]) if saved else None,
                 "seconds_to_stop": round(seconds, 2), "processes_left": left_behind(mark),
                 "shared_memory": shared,
-            })  # fmt: skip
-            print(rows[-1], flush=True)
-    return rows
+            }  # fmt: skip
 
 
 def usage(mark: str) -> dict[str, int]:
@@ -223,11 +224,10 @@ LOADS = {
 }
 
 
-def load_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
+def load_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
     """Two heavy runs, whose use of the machine may not grow once they are under way."""
-    rows: list[dict[str, Any]] = []
-    for name, words in LOADS.items():
-        folder = place / f"load-{len(rows)}"
+    for number, (name, words) in enumerate(LOADS.items()):
+        folder = place / f"load-{number}"
         mark = f"{folder}.log"
         process = start(
             f"train lql --env Pendulum-v1 --hidden 16 16 --batch-size 32 {words} --iterations "
@@ -243,11 +243,8 @@ def load_runs(config: Soak, place: Path) -> list[dict[str, Any]]:
             samples.append(usage(mark))
         process.terminate()
         code = process.wait(300)
-        rows.append(growth(name, config.seconds, samples) | {
-            "exit_code": code, "processes_left": left_behind(mark),
-        })  # fmt: skip
-        print(rows[-1], flush=True)
-    return rows
+        ended = {"exit_code": code, "processes_left": left_behind(mark)}
+        yield growth(name, config.seconds, samples) | ended
 
 
 def wait_for_row(path: Path, process: subprocess.Popen[bytes]) -> None:
@@ -266,26 +263,38 @@ def growth(name: str, seconds: float, samples: list[dict[str, int]]) -> dict[str
     return row
 
 
-def write(rows: Iterable[dict[str, Any]], path: Path) -> None:
-    table = list(rows)
+def feed_reader(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
+    """How many changed files the reader of checkpoints was given, and on how many it failed."""
+    words = [PYTHON / "runs" / "fuzz_reader.py", str(config.seconds), str(config.seed)]
+    done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+    yield json.loads(done.stdout.splitlines()[-1])
+
+
+def write(rows: Iterable[dict[str, Any]], seed: int, path: Path) -> None:
+    """A table that grows as rows come, so that what was found is kept if the soak is cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
+        writer: csv.DictWriter[str] | None = None
+        for row in rows:
+            told = {"soak_seed": seed} | row
+            if writer is None:
+                writer = csv.DictWriter(file, list(told))
+                writer.writeheader()
+            writer.writerow(told)
+            file.flush()
+            print(told, flush=True)
 
 
 def main(config: Soak) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup runs would ignore it, rightly
-    parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs}
+    parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs, "reader": feed_reader}
     for name in config.parts:
         if name not in parts:
             raise SystemExit(f"unknown part {name!r}; there are {', '.join(parts)}")
     with tempfile.TemporaryDirectory(prefix="langevinrl-soak-") as place:
         os.environ.setdefault("LANGEVINRL_CACHE", f"{place}/programs")
         for name in config.parts:
-            rows = parts[name](config, Path(place))
-            write(({"soak_seed": config.seed} | row for row in rows), config.out / f"{name}.csv")
+            write(parts[name](config, Path(place)), config.seed, config.out / f"{name}.csv")
 
 
 if __name__ == "__main__":

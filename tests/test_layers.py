@@ -30,7 +30,7 @@ DOORS: dict[str, set[str]] = {
     "policies": WORDS | {"networks", "samplers", "agents"},
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "policies", "envs"},
-    "analysis": {"errors", "registry", "runs.folder"},
+    "analysis": {"errors", "registry", "runs.folder", "runs.files"},
     "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment", "runs.files"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
@@ -61,7 +61,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.files": {"errors"},
     "runs.checks": set(),
     "runs.trust": {"errors", "runs.files", "runs.folder"},
-    "runs.hold": {"errors", "runs.files", "runs.folder"},
+    "runs.processes": set(),
+    "runs.hold": {"errors", "runs.files", "runs.folder", "runs.processes"},
     "runs.env_kwargs": {"errors"},
     "runs.config": WORDS
     | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}

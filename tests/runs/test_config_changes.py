@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from langevinrl.cli.resume import main as resume_verb
+from langevinrl.cli import resume as resume_verb
 from langevinrl.errors import UserError
 from langevinrl.model import Model
 from langevinrl.runs import train
@@ -87,9 +87,10 @@ def test_an_edited_run_is_neither_resumed_nor_loaded(folder: Path, change: dict[
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
-def test_a_flag_says_that_a_change_is_meant(folder: Path, capsys: Any) -> None:
+def test_a_flag_says_that_a_change_is_meant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(folder, gamma=0.5, log_every=1)
-    resume_verb([str(folder), "--iterations", "9", "--accept-changes", "--trust"])
+    monkeypatch.setattr(resume_verb, "show", lambda _: None)  # a figure takes longer than the run
+    resume_verb.main([str(folder), "--iterations", "9", "--accept-changes", "--trust"])
     assert RunFolder(folder).saved_iteration() == 9
     assert Model.load(folder).config.hyperparameters["gamma"] == 0.5  # which it has learned with
 

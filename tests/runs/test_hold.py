@@ -18,6 +18,7 @@ from langevinrl.runs import hold as holds
 from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.hold import LOCK, STALE, Hold, is_network
 from langevinrl.runs.places import hold_again, take
+from langevinrl.runs.processes import started
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_what_a_killed_process_left_is_nothing_where_there_are_locks(
     [
         ({}, 0, False),  # the number is another process's by now
         ({"pid": 2**22 + 1}, 0, False),
-        ({"started": holds._started(os.getpid())}, 10 * STALE, True),
+        ({"started": started(os.getpid())}, 10 * STALE, True),
         ({"host": "elsewhere"}, 0, True),
         ({"host": "elsewhere"}, 2 * STALE, False),
         ({"host": "elsewhere"}, -1e6, True),  # by a clock that runs ahead

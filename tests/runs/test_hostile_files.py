@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from langevinrl import Model, cli
+from langevinrl.analysis.records import find_runs
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.files import MOST_BYTES, read_json, read_text, write_text
@@ -76,6 +77,18 @@ def test_a_strange_sweep_and_strange_spaces_are_one_sentence(
     ).exists():  # a link to nowhere is no file, as of before there were any
         with pytest.raises(UserError, match=r"spaces\.json"):
             Model.load(model)
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("name", ["config.json", "evaluations.csv", "versions.json"])
+def test_a_report_reads_or_refuses_it(kind: str, name: str, tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (folder / name).unlink()
+    STRANGE[kind](folder / name)
+    try:
+        find_runs([folder])
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1
 
 
 FILES = ("metrics.jsonl", "evaluations.csv", "resumes.jsonl", "curve.png", "spaces.json")

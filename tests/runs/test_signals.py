@@ -15,11 +15,12 @@ import pytest
 from tiny import TINY_RUN
 
 from langevinrl.errors import STOP_SIGNALS
+from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.signals import listening
-from langevinrl.runs.train import Stopped, resume, train
+from langevinrl.runs.train import Stopped, train
 
 RUN, INFO = cast(Run, None), cast(StepInfo, None)
 
@@ -75,20 +76,21 @@ def test_in_the_middle_of_jax_a_second_signal_waits_for_it() -> None:
     assert passed == ["traced", "compiled"]
 
 
-def test_a_signal_before_the_first_step_leaves_a_run_that_starts(tmp_path: Path) -> None:
-    from langevinrl.runs.callbacks import Callback
+class Early(Callback):
+    """Sends a signal before the first step."""
 
-    class Early(Callback):
-        def on_start(self, run: Run) -> None:
-            send(signal.SIGTERM)
+    def on_start(self, run: Run) -> None:
+        send(signal.SIGTERM)
 
+
+def test_a_signal_before_the_first_step_leaves_a_run_that_can_start(tmp_path: Path) -> None:
     fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
     config = RunConfig("toys:wide", out=str(tmp_path / "run"), **fields)
     with pytest.raises(Stopped, match="iteration 0") as caught:
         train(config, callbacks=[Early()], quiet=True)
     assert caught.value.number == signal.SIGTERM
-    resume(tmp_path / "run", quiet=True)
-    assert RunFolder(tmp_path / "run").last_evaluation() == 8
+    assert RunFolder(tmp_path / "run").config.exists()
+    assert not RunFolder(tmp_path / "run").saved_checkpoints()
 
 
 START = [sys.executable, "-m", "langevinrl", "train", "lql", "--env", "toys:timed", "--hidden", "8"]

@@ -72,6 +72,7 @@ def sent(tiny_run: Path, place: Path, **fields: Any) -> Path:
         ("nclql", "shimmy:Hopper-v4", {}, 1),
         ("pytest:main", "http.server:test", {}, 2),
         ("nclql", "GymV26Environment-v0", {"env_id": "X-v0"}, 1),
+        ("nclql", "dm_control/compatibility-env-v0", {}, 1),
         ("nclql", "Hopper-v4", {"make": {"inner": ["os:getcwd"]}}, 1),
     ],
 )
@@ -114,6 +115,7 @@ def test_a_strangers_model_acts_and_plays_where_its_reader_says(
     assert not lure.exists()
     assert Model.load(folder, trust=True).evaluate(1) == played
     assert lure.exists()
+    assert RunConfig.read(folder / "config.json").env == "lure:wide"  # asked once
 
 
 def test_once_trusted_a_run_is_ones_own_wherever_it_lies(

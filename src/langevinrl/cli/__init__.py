@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from langevinrl.errors import Interrupted, UserError, in_flags, unknown
-from langevinrl.runs.trust import search_here
+from langevinrl.runs.trust import MODULE_NAME, search_here
 
 # A verb is the `main` of the file of its name.
 VERBS: dict[str, str] = {
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> None:
         return
     try:
         with in_flags():
-            if any(":" in word for word in words):  # a module, named by the user
+            if any(MODULE_NAME.fullmatch(word.removeprefix("--env=")) for word in words):
                 search_here()
             _verb(words[0])(words[1:])
     except UserError as error:

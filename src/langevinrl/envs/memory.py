@@ -124,7 +124,8 @@ def mujoco_arrays(data: Any, model: Any) -> Iterator[tuple[str, np.ndarray]]:
     fresh = type(data)(model)
     for name in dir(fresh):
         value = None if name.startswith("_") else getattr(fresh, name, None)
-        if isinstance(value, np.ndarray) and value.size:
+        # MuJoCo 2.3.7 has scratch of constraints in fresh data too: memory nobody has written to.
+        if isinstance(value, np.ndarray) and value.size and not name.startswith("efc_"):
             yield name, getattr(data, name)
 
 

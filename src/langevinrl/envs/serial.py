@@ -112,15 +112,22 @@ class SerialEnvs:
         self.envs[lane] = self.make()
 
     def close(self, terminate: bool = False) -> None:
+        """Close every one, though another should fail; with `terminate` none is heard that does."""
         if self.closed:
             return
         self.closed = True
-        for env in self.envs:
-            if terminate:  # after a failure: what it says now hides what it said then
-                with contextlib.suppress(Exception):
-                    env.close()
-            else:
-                env.close()
+        with contextlib.ExitStack() as stack:
+            for env in self.envs:
+                if terminate:
+                    stack.callback(_close_anyway, env)
+                else:
+                    stack.callback(env.close)
+
+
+def _close_anyway(env: gym.Env[Any, Any]) -> None:
+    """After a failure: what it says now would hide what it said then."""
+    with contextlib.suppress(Exception):
+        env.close()
 
 
 class TooLate(BaseException):

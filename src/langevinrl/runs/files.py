@@ -16,7 +16,7 @@ MOST_BYTES = 64 * 2**20  # of a file of text: the largest of ours have a hundred
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
 
-def read_text(path: Path, what: str) -> str:
+def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
     """The text of an ordinary file; `what` says in an error what was looked for in it.
 
     A pipe would be waited for and /dev/zero read for ever: neither is opened as a file is.
@@ -26,11 +26,11 @@ def read_text(path: Path, what: str) -> str:
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise UserError(f"cannot read {what} from {path}: it is not an ordinary file")
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(most + 1)
     except OSError as error:
         raise UserError(f"cannot read {what} from {path}: {reason_of(error)}") from error
-    if len(content) > MOST_BYTES:
-        raise UserError(f"cannot read {what} from {path}: it has more than {MOST_BYTES} bytes")
+    if len(content) > most:
+        raise UserError(f"cannot read {what} from {path}: it has more than {most} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

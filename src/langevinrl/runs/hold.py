@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from langevinrl.errors import UserError
 from langevinrl.runs.files import read_json, write_text
 from langevinrl.runs.folder import RunFolder
+from langevinrl.runs.processes import age, started
 
 try:
     import fcntl
@@ -119,13 +120,13 @@ class Hold:
         if self.other is None:
             return True
         if self.other.host == socket.gethostname():
-            return self.other.started != _started(self.other.pid)
+            return self.other.started != started(self.other.pid)
         return _age(self.path) > STALE
 
     def _sign(self, alone: bool) -> None:
         """Write down who we are; `alone`: nothing else keeps another process from doing so too."""
         since = time.strftime("%Y-%m-%d %H:%M:%S")
-        me = Holder(socket.gethostname(), os.getpid(), _started(os.getpid()), since)
+        me = Holder(socket.gethostname(), os.getpid(), started(os.getpid()), since)
         try:
             if alone:
                 self._put_aside()
@@ -160,29 +161,10 @@ def _read(path: Path) -> Holder | None:
     return holder if fits else None
 
 
-def _started(pid: int) -> str:
-    """When a process began, as the system counts; "" if there is no such process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        pass
-    try:
-        os.kill(pid, 0)  # asks only
-    except ProcessLookupError:
-        return ""
-    except (OSError, OverflowError):
-        return "unknown"
-    return "unknown"
-
-
 def _age(path: Path) -> float:
-    """Seconds since a file was touched, by the clock of the file system it lies on."""
-    probe = path.with_name(f".{path.name}.{os.getpid()}.now")
+    """Seconds without a sign of life; 0 where that cannot be told: nobody is passed over so."""
     try:
-        probe.touch()
-        now = probe.stat().st_mtime
-        probe.unlink()
-        return now - path.stat().st_mtime
+        return age(path)
     except OSError:
         return 0.0
 

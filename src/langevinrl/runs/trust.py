@@ -29,9 +29,10 @@ from langevinrl.runs.folder import CHECKPOINTS, CONFIG, SWEEP, VERSIONS
 
 VARIABLE = "LANGEVINRL_STATE"  # where records are kept; without it, in the user's state folder
 OURS = ("langevinrl.envs.bandit:make",)  # written into configurations by our own studies
-# Gymnasium ids that make what another argument names, in a registry of its own.
-_DOORS_ELSEWHERE = re.compile(r"(GymV2\d|dm_control_compat|MeltingPotCompat)")
-_MODULE_NAME = re.compile(r"[\w.]+:[\w.<>-]+")
+# Gymnasium's and Shimmy's ids that make what an argument names, by a registry of its own.
+_DOORS_ELSEWHERE = re.compile(r"GymV2\d|.*compatib", re.IGNORECASE)
+# module:name, as an environment or an agent of one's own is given.
+MODULE_NAME = re.compile(r"[\w.]+:[\w.<>-]+")
 _remembered: dict[str, list[list[str]]] = {}  # of this process, where nothing can be written
 
 
@@ -40,7 +41,7 @@ def importing_names(agent: str, env: str, env_kwargs: Mapping[str, Any]) -> list
     found = [f"agent {agent}"] if ":" in agent else []
     texts = list(_texts(env_kwargs))
     foreign = ":" in env and not (env in OURS and not texts)
-    if foreign or _DOORS_ELSEWHERE.match(env) or any(map(_MODULE_NAME.fullmatch, texts)):
+    if foreign or _DOORS_ELSEWHERE.match(env) or any(map(MODULE_NAME.fullmatch, texts)):
         beside = f" {json.dumps(env_kwargs, sort_keys=True, default=str)}" if env_kwargs else ""
         found.append(f"env {env}{beside}")
     return found
@@ -74,6 +75,8 @@ def require_trusted(place: Path, names: Iterable[str], trust: bool = False) -> N
                 "and you have not trained with it before: whoever sent it could run anything so. "
                 f"If you know it, say so with {field('trust', True)}{own}"
             )
+    if trust:
+        remember(names)  # so that it is asked once
     if names and in_command_line():
         search_here()
 

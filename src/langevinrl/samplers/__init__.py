@@ -18,8 +18,9 @@ from langevinrl.samplers.langevin import (
     sample,
     walk,
 )
+from langevinrl.samplers.particles import sample_particles
 
 __all__ = [
     "Chain", "Plan", "annealed_plan", "best_of", "constant_plan", "draw", "geometric_sigmas",
-    "sample", "walk",
+    "sample", "sample_particles", "walk",
 ]  # fmt: skip
