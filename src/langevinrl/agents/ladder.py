@@ -124,8 +124,7 @@ class SpreadLadder:
         find the hill, and noise of their width would take more steps to lose than there are.  Its
         deviation leaves a Gaussian of spread s, walked with the last level's steps, as it is.
         """
-        level = jnp.repeat(jnp.arange(self.num_levels), steps_per_level)
-        ratio = self.step_ratio
+        level, ratio = jnp.repeat(jnp.arange(self.num_levels), steps_per_level), self.step_ratio
         deviation = self.size * (ratio - ratio**2 / 4) ** 0.5
         plan = Plan(ratio * self.sigmas[level] ** 2, level, jnp.full(level.shape, deviation))
         w = self.weight(slope) / self.num_members

@@ -138,7 +138,7 @@ class NCLQL(Common):
         return Update(State(soft_update(critic, self.target_rate), slope), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        return self._draw(state, obs, (len(obs), self.spec.act_dim), key, start=start, trace=True)
+        return self._draw(state, obs, (), key, start=start, trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array | None:
         if self.sampler == "particles":
@@ -152,23 +152,15 @@ class NCLQL(Common):
 
     def _sample(self, state: State, obs: Array, key: Key, *, noisy: bool = True) -> Array:
         """The most valuable of N draws for each observation: (B, A)."""
-        shape = (self.best_of, len(obs), self.spec.act_dim)
-        candidates = self._draw(state, obs, shape, key, noisy)
+        candidates = self._draw(state, obs, (self.best_of,), key, noisy=noisy)
         value = partial(self.critic.apply, state.critic.params, obs)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
 
-    def _draw(
-        self,
-        state: State,
-        obs: Array,
-        shape: tuple[int, ...],
-        key: Key,
-        noisy: bool = True,
-        **how: Any,
-    ) -> Array:
-        """Actions of this shape, or with `trace` the paths to them."""
+    def _draw(self, state: State, obs: Array, lead: tuple[int, ...], key: Key, **how: Any) -> Array:
+        """Actions (*lead, B, A), or with `trace` the paths to them."""
         value = partial(self.critic.apply, state.critic.params, obs)  # of an action and a level
-        chain = self.chain(state)._replace(noisy=noisy)
+        chain = self.chain(state)._replace(noisy=how.pop("noisy", True))
+        shape = (*lead, len(obs), self.spec.act_dim)
         if self.sampler == "langevin":
             return draw(value, shape, chain, key, **how)
         w = self.ladder.weight(state.slope)

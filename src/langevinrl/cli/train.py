@@ -48,7 +48,7 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
         run = dataclasses.replace(RunConfig.read(Path(what)), out=None)
     else:
         agent_class(what)
-        run = RunConfig(env=tyro.MISSING, agent=what)
+        run = RunConfig(env=tyro.MISSING, agent=what, preset=find_preset(words))
     # The sizes come from the environment later; these only let the agent be built and checked.
     agent = run.make_agent(Spec(1, 1))
     defaults = Train(run, cast(Common, agent))
@@ -56,3 +56,12 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
     fields = agent_fields(asked.agent)
     config = dataclasses.replace(asked.run, agent=run.agent, hyperparameters=fields)
     return config, asked.overwrite
+
+
+def find_preset(words: list[str]) -> str:
+    """The preset among the words, read first: the agent's other fields start from it."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, _, value = word.partition("=")
+        if name == "--preset":
+            return value or following
+    return "paper"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 
 import tyro
 
+from langevinrl.agents.presets import fields_of, names_of
 from langevinrl.errors import UserError, field, unknown
 from langevinrl.registry import METHODS, Method
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
@@ -58,6 +59,8 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     # its name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
+    # settings that the agent's fields start from: paper, or fast for runs of minutes
+    preset: str = "paper"
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
     # passed on to the environment: key=value pairs or JSON
@@ -151,7 +154,9 @@ class RunConfig:
         for name in self.hyperparameters:
             if name not in known:
                 raise UserError(unknown(f"field of {self.agent}", name, known))
-        values = plain(self.hyperparameters)
+        if self.preset not in names_of(self.agent):
+            raise UserError(unknown(f"preset of {self.agent}", self.preset, names_of(self.agent)))
+        values = fields_of(self.agent, self.preset) | plain(self.hyperparameters)
         _check(kind, values)  # first: an agent compares its fields with each other
         agent: Agent = kind(spec=spec, **values)
         return agent
