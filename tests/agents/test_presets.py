@@ -38,7 +38,7 @@ def test_flags_go_over_the_preset_and_both_are_recorded(tmp_path: Path) -> None:
 def test_a_model_takes_a_preset_and_an_unknown_one_is_refused() -> None:
     model = Model("sac", "toys:wide", preset="fast", iterations=1)
     assert model.config.resolved().hyperparameters["initial_alpha"] == 1.0
-    with pytest.raises(UserError, match="unknown preset of qsm 'fast'.*paper"):
+    with pytest.raises(UserError, match=r"unknown preset of qsm 'fast'.*paper"):
         RunConfig("toys:wide", agent="qsm", iterations=1, preset="fast").resolved()
 
 
