@@ -9,7 +9,7 @@ TASKS := $(shell $(PYTHON) -c 'import sys; print("paper" if sys.version_info < (
 # Tests hand NumPy arrays to functions that declare JAX's; all else is checked as strictly there.
 LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc operator return-value attr-defined comparison-overlap union-attr no-untyped-call truthy-function) --no-warn-unused-ignores
 
-.PHONY: train test test-slow lint docs bench clean
+.PHONY: train test test-slow soak lint docs bench clean
 
 # Of the nine tasks this one's curve rises most clearly in ten minutes on two cores: 77 to 5041.
 train: $(VENV)/.run
@@ -22,6 +22,10 @@ test: $(VENV)/.dev lint
 
 test-slow: $(VENV)/.dev
 	$(BIN)/pytest -m slow
+
+# A hundred kills, every signal, ten minutes of each load; writes results/reliability.
+soak: $(VENV)/.dev
+	$(BIN)/python experiments/soak.py $(SOAK)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

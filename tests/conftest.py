@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import pytest
+from tiny import TINY_AGENT, TINY_RUN
 
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.train import train
@@ -31,6 +32,8 @@ if "LANGEVINRL_TEST_PROGRAMS" not in os.environ:
     atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
 # Nor do runs in processes of their own keep programs in the user's home.
 os.environ["LANGEVINRL_CACHE"] = PROGRAMS
+# Nor what they record of being the user's own.
+os.environ["LANGEVINRL_STATE"] = os.path.join(PROGRAMS, "state")
 SETTINGS = {
     # (B,) on (B, 1) would broadcast to (B, B) without a word; here it is an error.
     "jax_numpy_rank_promotion": "raise",
@@ -39,29 +42,6 @@ SETTINGS = {
 }
 for name, value in SETTINGS.items():
     jax.config.update(name, value)  # type: ignore[no-untyped-call]
-
-# The smallest run that has everything: two evaluations, two checkpoints, four lines of metrics.
-TINY_RUN: dict[str, Any] = {
-    "iterations": 8,
-    "seed": 3,
-    "seeds": 2,
-    "num_envs": 2,
-    "warmup": 200,
-    "batch_size": 8,
-    "capacity": 300,
-    "eval_every": 4,
-    "eval_episodes": 3,
-    "checkpoint_every": 4,
-    "log_every": 2,
-}
-TINY_AGENT: dict[str, Any] = {
-    "hidden": (8, 8),
-    "num_levels": 3,
-    "embedding_size": 4,
-    # So that actions follow the weights smoothly: by default, corners and signs are all one sees.
-    "inverse_temperature": 10.0,
-    "normalise": False,
-}
 
 
 @pytest.hookimpl(tryfirst=True)

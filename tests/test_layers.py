@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -29,33 +30,56 @@ DOORS: dict[str, set[str]] = {
     "policies": WORDS | {"networks", "samplers", "agents"},
     "envs": WORDS,
     "runs": WORDS | {"registry", "agents", "policies", "envs"},
-    "analysis": {"errors", "registry", "runs.folder"},
-    "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment"},
+    "analysis": {"errors", "registry", "runs.folder", "runs.files"},
+    "export": WORDS | {"policies", "envs", "runs.saved", "runs.environment", "runs.files"},
     "sweeps": WORDS | {"registry", "envs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "runs", "sweeps", "analysis", "bench", "samplers", "learner"},
-    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "export", "model"},
+    "bench": WORDS | MATHS | {"registry", "agents", "envs", "runs", "analysis", "export", "model"},
     "callbacks": WORDS | {"runs"},
     "model": WORDS | {"registry", "policies", "envs", "runs", "callbacks"},
     "cli": WORDS
     | {"registry", "agents", "runs", "sweeps", "analysis", "studies", "bench", "model", "export"}
     | {"__init__"},
     "__init__": WORDS
-    | {"registry", "agents", "runs", "sweeps", "analysis", "model", "callbacks", "samplers"},
+    | {
+        "registry",
+        "agents",
+        "envs",
+        "runs",
+        "sweeps",
+        "analysis",
+        "model",
+        "callbacks",
+        "samplers",
+    },
     "__main__": {"cli"},
 }
-# Files below their own room's others: these see nothing of it but what is named.
+# Disk below their own room's others: these see nothing of it but what is named.
 INSIDE: dict[str, set[str]] = {
     "runs.folder": {"errors"},
+    "runs.files": {"errors"},
+    "runs.checks": set(),
+    "runs.trust": {"errors", "runs.files", "runs.folder"},
+    "runs.processes": set(),
+    "runs.hold": {"errors", "runs.files", "runs.folder", "runs.processes"},
     "runs.env_kwargs": {"errors"},
-    "runs.config": WORDS | {"registry", "agents", "runs.env_kwargs"},
+    "runs.config": WORDS
+    | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
+    | {"runs.checks"},
     "runs.progress": set(),
     "runs.cache": set(),
     "runs.episodes": set(),
     "runs.trackers": {"errors", "runs.folder"},
     "runs.versions": set(),
-    "runs.checkpoint": WORDS | {"runs.folder"},
-    "runs.replay": WORDS,
+    "runs.disk": set(),
+    "runs.arrays": {"errors"},
+    "runs.manifest": {"errors", "runs.disk", "runs.folder"},
+    "runs.checkpoint": WORDS | {"runs.folder", "runs.disk", "runs.arrays", "runs.manifest"},
+    "runs.finite": WORDS | {"runs.folder"},
+    "runs.memory": set(),
+    "runs.final_obs": {"errors"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
@@ -164,3 +188,14 @@ def test_nothing_is_pickled_patched_or_made_of_strings(path: Path) -> None:
     for word in ("pickle", "dill", "unittest", "make_dataclass", "tokenize"):
         assert f"import {word}" not in text and f"from {word}" not in text
     assert "allow_pickle=True" not in text
+
+
+def test_the_picture_shows_every_room_above_those_it_imports() -> None:
+    picture = (ROOT.parent.parent / "docs" / "doors.svg").read_text()
+    height = {name: int(y) for y, name in re.findall(r'y="(\d+)" class="name">(\w+)<', picture)}
+    assert set(height) == {room for room in DOORS if not room.startswith("__")}
+    for room, doors in DOORS.items():
+        below = {door.split(".")[0] for door in doors} - {room}
+        assert all(
+            height[other] > height[room] for other in below & height.keys() if room in height
+        )

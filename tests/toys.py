@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -135,6 +138,11 @@ class Stranger(gym.Env[Any, np.ndarray]):
         return {"joint": self.joint, "grid": np.array([[0, 1], [2, 5]])}
 
 
+def stranger() -> gym.Env[Any, Any]:
+    """The environment of a stranger, cut off after twenty steps."""
+    return gym.wrappers.TimeLimit(Stranger(), 20)
+
+
 def golden() -> gym.Env[Any, Any]:
     """The task of the golden record: two actions, early ends, cut off after nine steps."""
     return gym.wrappers.TimeLimit(PointMass(), 9)
@@ -179,3 +187,27 @@ def not_an_environment() -> int:
 
 
 gym.register("toys/Timed-v0", entry_point="toys:timed")
+
+
+class Failing(SavedClock):
+    """A clock that does something bad at its third step, if it started from `victim`."""
+
+    def __init__(self, fault: str, victim: float) -> None:
+        super().__init__()
+        self.fault, self.victim = fault, victim
+
+    def step(self, action: np.ndarray) -> Any:
+        obs, reward, *rest = super().step(action)
+        if self.steps != 3 or np.float32(self.start) != np.float32(self.victim):
+            return obs, reward, *rest
+        if self.fault == "raises":
+            raise RuntimeError("the wheel came off")
+        if self.fault == "exits":
+            os._exit(7)
+        if self.fault == "is killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.fault == "hangs":
+            time.sleep(60)
+        if self.fault == "shrinks":
+            obs = obs[:2]
+        return obs, np.nan if self.fault == "is nan" else reward, *rest

@@ -65,6 +65,9 @@ def field_table(kind: type[Any]) -> str:
     """An agent's own fields and those that all share, with defaults and sentences."""
     own, shared = describe_fields(kind)
     parts = [table(("field", "default", "what it is"), own)]
+    for preset, values in kind.presets.items():
+        said = ", ".join(f"`{name}` {value}" for name, value in values.items())
+        parts.append(f"\n`--preset {preset}` sets {said}; what else is given stands on that.\n")
     if shared:
         parts += ["\nShared by all methods:\n\n", table(("field", "default", "what it is"), shared)]
     return "".join(parts)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from langevinrl import callbacks, samplers
     from langevinrl.agents import Agent
     from langevinrl.analysis.report import write_report as report
+    from langevinrl.envs.check import check_env
+    from langevinrl.envs.standardise import standardise
     from langevinrl.errors import UserError
     from langevinrl.model import Model
     from langevinrl.registry import METHODS
@@ -30,7 +32,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS", "Agent", "Batch", "Callback", "Grid", "Model", "Run", "RunConfig", "Spec",
-    "Update", "UserError", "callbacks", "report", "resume", "samplers", "sweep", "train",
+    "Update", "UserError", "callbacks", "check_env", "report", "resume", "samplers", "standardise",
+    "sweep", "train",
 ]  # fmt: skip
 
 _MODULES = ("callbacks", "samplers")  # that are public as they are
@@ -47,8 +50,10 @@ _ROOMS = {
     "Spec": "types",
     "Update": "types",
     "UserError": "errors",
+    "check_env": "envs.check",
     "report": "analysis.report:write_report",
     "resume": "runs.train",
+    "standardise": "envs.standardise",
     "sweep": "sweeps.start",
     "train": "runs.train",
 }

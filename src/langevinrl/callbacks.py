@@ -104,8 +104,8 @@ class Checkpoint(Callback):
     """Keeps the weights as they were every so often, each a saved model for Model.load.
 
     They go to `into`/000010000 and so on; into the folder `models` of the run unless told.  The
-    run's own checkpoint, which resuming needs and which holds the replay too, is always the last
-    one only.
+    run's own checkpoints, which resuming needs and which hold the replay too, are always the last
+    few only (`keep_checkpoints`).
     """
 
     def __init__(self, every: int, into: str | Path | None = None) -> None:

@@ -1,10 +1,12 @@
-"""The one error meant for people, how it names what is near, and what others call our fields."""
+"""The one error meant for people, how it names what is near, what others call our fields; and what
+asks for a stop."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+import signal
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -14,6 +16,52 @@ _IN_FLAGS: ContextVar[bool] = ContextVar("in_flags", default=False)
 
 class UserError(Exception):
     """Something the user can put right: what was wrong, what was expected, what is near."""
+
+    exit_code = 2  # of the command line: a slip, which another try does not mend
+
+
+# What asks a run to stop: Ctrl-C, a closed terminal, and what clusters send before they kill.
+STOP_SIGNALS: list[signal.Signals] = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)  # Windows has not all
+]
+
+
+def free_signals() -> list[signal.Signals]:
+    """Those of `STOP_SIGNALS` to be heeded here.
+
+    Ctrl-C and SIGTERM always; the others only where nobody heeds or ignores them: `nohup` wants a
+    closed terminal ignored, and a cluster's own tools answer its warnings.
+    """
+    always = (signal.SIGINT, signal.SIGTERM)
+    return [n for n in STOP_SIGNALS if n in always or signal.getsignal(n) is signal.SIG_DFL]
+
+
+class Interrupted(KeyboardInterrupt):  # as KeyboardInterrupt, no error
+    """A signal ended the work, orderly; the command line exits with 128 and its number."""
+
+    def __init__(self, said: str, number: int) -> None:
+        super().__init__(said)
+        self.number = number
+
+
+def said(call: Callable[..., Any], *args: Any, **fields: Any) -> list[str]:
+    """What a call that checks something has to object: one sentence, or none."""
+    try:
+        call(*args, **fields)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def require_none(mistakes: Iterable[str], where: str = "") -> None:
+    """Refuses with all mistakes at once, so that they can be mended at once."""
+    found = list(dict.fromkeys(mistakes))
+    if len(found) == 1:
+        raise UserError(where + found[0])
+    if found:
+        raise UserError(f"{where}{len(found)} mistakes:\n  " + "\n  ".join(found))
 
 
 class Usual(NamedTuple):
@@ -113,7 +161,7 @@ USUAL_WORDS: dict[str, Usual] = {
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One sentence for a name that is not there: what it was, what is near, what there is."""
-    known = list(known)
+    known, name = list(known), str(name)
     hint = usual_word(name, known)
     if not hint:
         same = [other for other in known if _bare(other) == _bare(name)]
@@ -140,11 +188,19 @@ def _bare(name: str) -> str:
 
 
 def field(name: str, value: Any = None) -> str:
-    """A field as the user writes it: batch_size=8, or --batch-size 8 on the command line."""
+    """A field as the user writes it: batch_size=8, or --batch-size 8 on the command line.
+
+    True is a switch there: trust=True is --trust.
+    """
     if _IN_FLAGS.get():
         flag = f"--{name.replace('_', '-')}"
-        return flag if value is None else f"{flag} {value}"
+        return flag if value is None or value is True else f"{flag} {value}"
     return name if value is None else f"{name}={value}"
+
+
+def in_command_line() -> bool:
+    """Whether the command line is at work, not a user's own Python."""
+    return _IN_FLAGS.get()
 
 
 @contextmanager

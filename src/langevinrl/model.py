@@ -14,6 +14,7 @@ from langevinrl.callbacks import CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.cache import use_cache
+from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.environment import EnvSource, identify
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
@@ -21,6 +22,7 @@ from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.policy import Policy
 from langevinrl.runs.saved import NAME_IT, SavedModel, read_model, run_to_go_on, write_model
 from langevinrl.runs.train import Stopped, resume, train
+from langevinrl.runs.trust import require_outside, require_trusted
 
 LEARN_WORDS = ("iterations", "total_timesteps", "callback", "progress_bar")
 
@@ -65,6 +67,7 @@ class Model:
             **asked,
         )
         self.overwrite = overwrite
+        self.trust = True  # all that is named was named by whoever calls this
         self.folder: Path | None = None
         self.saved: SavedModel | None = None
 
@@ -141,8 +144,8 @@ class Model:
         The result has `mean`, `std`, the `episodes` and the `mode` they were played in.
         """
         saved = self._require_saved()
-        if episodes < 1 or seed < 0:
-            raise UserError(f"cannot play {episodes} episodes from seed {seed}")
+        if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
+            raise UserError(f"cannot play {short(episodes)} episodes from seed {short(seed)}")
         seeds = self.config.seed_list
         evaluator = Evaluator(saved.agent, self._environment(), seeds, episodes, mode)
         try:
@@ -162,15 +165,20 @@ class Model:
         write_model(path, config, saved.spaces, saved.state, self.iteration)
 
     @classmethod
-    def load(cls, path: str | Path, env: EnvLike | None = None) -> Model:
+    def load(cls, path: str | Path, env: EnvLike | None = None, *, trust: bool = False) -> Model:
         """A model from a run folder, or from what `save` wrote: the policy, without the replay.
 
         The environment is not built: sizes, units and observation space were saved.  `env` names it
         where it could not be named in a file, as for a lambda, if the model shall play or learn.
+
+        Of a folder that was not made by you, nothing is imported by name: an agent or environment
+        of its author's own is refused.  `trust=True` allows it; so does `env`, for the environment.
         """
         model = cls.__new__(cls)
         model.folder, model.overwrite = Path(path), False
-        model.source = None
+        model.source, model.trust = None, trust
+        if isinstance(env, str):
+            require_outside(model.folder, env)
         if env is not None:
             model.source = identify(env)._replace(factory=as_factory(env))
         model._read(model.source)
@@ -215,14 +223,16 @@ class Model:
         every = saved.config.eval_every
         if more is not None and every == default_eval_every(length):  # not one the user asked for
             every = default_eval_every(more)
-        factory = self.source.factory if self.source else None
-        self._environment()
-        return resume(folder.path, total, env=factory, eval_every=every, **options)
+        factory = self._environment()  # which also refuses a name that makes none
+        given, trust = factory if self.source else None, self.trust
+        return resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)
 
     def _environment(self) -> EnvFactory:
         """What plays and learns; refuses a name that makes none here."""
-        if self.source is not None and self.source.factory is not None:
-            return self.source.factory
+        if self.source is not None:
+            return self.source.factory or as_factory(self.source.name, self.source.kwargs)
+        assert self.folder is not None
+        require_trusted(self.folder, self.config.imported(), self.trust)
         try:
             return as_factory(self.config.env, self.config.env_kwargs)
         except UserError as error:
@@ -242,7 +252,7 @@ class Model:
     def _read(self, env: EnvSource | None = None) -> None:
         """Take up what lies in the folder."""
         assert self.folder is not None
-        self.saved = saved = read_model(self.folder, env)
+        self.saved = saved = read_model(self.folder, env, self.trust)
         self.config, self.agent, self.state, self.spaces, self.metadata = saved
         if self.config.compilation_cache:
             use_cache()

@@ -135,6 +135,26 @@ def test_a_wrapper_that_drops_the_last_observation_is_found(make: EnvFactory) ->
         require_sound(make)
 
 
+class Draws(toys.Clock):
+    """Observes nothing but draws of its generator, whatever is done."""
+
+    def observe(self) -> np.ndarray:
+        return self.np_random.uniform(size=3).astype(np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        gym.Env.reset(self, seed=seed)
+        self.steps = 0
+        return self.observe(), {}
+
+
+def test_observations_that_are_only_draws_are_no_fault() -> None:
+    """The last of an episode is then the draw that the next would have started with."""
+    assert check_env(lambda: Draws(length=4)) == []
+    assert not any(finding.is_error for finding in check_env(lambda: Draws(length=1)))
+    with pytest.raises(UserError, match="drops the last one"):
+        require_sound(lambda: Restarting(toys.golden()))
+
+
 def test_running_statistics_are_a_doubt_with_what_to_do() -> None:
     def make() -> gym.Env[Any, Any]:
         return gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(toys.golden()))

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_snapshot import assert_goes_on
 
 from langevinrl.envs.check import check_env
+from langevinrl.envs.factory import GymFactory
 from langevinrl.envs.vector import VectorEnv, task_sizes
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.folder import RunFolder
@@ -42,6 +44,42 @@ def test_a_task_trains_and_resumes(
     assert RunFolder(folder).last_evaluation() == 200
     resume(folder, 320, quiet=True)
     assert RunFolder(folder).last_evaluation() == 320
+
+
+EXACT = [
+    ("gymnasium_robotics", "FetchPickAndPlace-v4"),
+    ("gymnasium_robotics", "HandReach-v3"),
+    ("gymnasium_robotics", "HandManipulateBlock-v1"),
+    ("gymnasium_robotics", "AdroitHandPen-v1"),
+    ("gymnasium_robotics", "AdroitHandRelocate-v1"),
+    ("gymnasium_robotics", "PointMaze_UMaze-v3"),
+    ("gymnasium_robotics", "AntMaze_UMaze-v5"),
+    ("shimmy", "dm_control/cheetah-run-v0"),
+    ("shimmy", "dm_control/reacher-easy-v0"),
+    ("shimmy", "dm_control/fish-swim-v0"),
+    ("shimmy", "dm_control/humanoid-walk-v0"),
+    ("shimmy", "dm_control/manipulator-bring_ball-v0"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("module", "env"), EXACT, ids=[env for _, env in EXACT])
+def test_they_go_on_byte_for_byte(module: str, env: str) -> None:
+    """Through the end of an episode: goals and targets are drawn at each start."""
+    pytest.importorskip(module)
+    short = GymFactory(env, {"max_episode_steps": 20})
+    assert assert_goes_on(short, before=13, after=40).any()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_kitchen_cannot_be_put_back_and_says_so() -> None:
+    pytest.importorskip("gymnasium_robotics")
+    envs = VectorEnv("FrankaKitchen-v1", [0], 1)
+    envs.reset()
+    assert envs.metadata() == [None]
+    envs.close()
 
 
 @pytest.mark.slow

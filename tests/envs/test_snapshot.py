@@ -14,6 +14,7 @@ import toys
 from gymnasium.envs.mujoco.hopper_v5 import HopperEnv
 
 from langevinrl.envs.vector import EnvFactory, VectorEnv
+from langevinrl.errors import UserError
 from langevinrl.types import Transition
 
 NINE = (
@@ -96,6 +97,89 @@ def test_so_does_an_environment_with_a_state_of_its_own() -> None:
 def test_one_time_limit_within_another() -> None:
     ends = assert_goes_on(lambda: gym.wrappers.TimeLimit(toys.timed(), 50), before=3, after=10)
     assert ends[3].all()  # the inner one, after seven steps
+
+
+WRAPPED = {
+    "NormalizeObservation": gym.wrappers.NormalizeObservation,
+    "NormalizeReward": gym.wrappers.NormalizeReward,
+    "RecordEpisodeStatistics": gym.wrappers.RecordEpisodeStatistics,
+    "TimeAwareObservation": gym.wrappers.TimeAwareObservation,
+    "RescaleAction": lambda env: gym.wrappers.RescaleAction(env, np.float32(-2), np.float32(2)),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_wrappers_that_remember_go_on_too(wrap: Any) -> None:
+    def make() -> gym.Env[Any, Any]:
+        return wrap(gym.make("Hopper-v5", max_episode_steps=15))
+
+    assert assert_goes_on(make, before=20, after=30).any()
+
+
+def test_one_within_the_other_and_over_a_state_of_its_own() -> None:
+    def make() -> gym.Env[Any, Any]:
+        inner = gym.wrappers.NormalizeObservation(toys.timed())
+        return gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(inner))
+
+    assert assert_goes_on(make, before=10, after=14).any()
+
+
+def test_statistics_are_part_of_what_is_saved() -> None:
+    envs = VectorEnv(lambda: gym.wrappers.NormalizeObservation(toys.timed()), [0], 1)
+    envs.reset()
+    play(envs, np.zeros((9, 1, 1, 1), np.float32))
+    arrays, metadata = saved_state(envs)
+    mean = arrays["0/wrapper 1/obs_rms.mean"]
+    assert mean[1] > 2 and metadata[0]["values"]["wrapper 1/obs_rms.count"] > 9
+
+
+@pytest.mark.parametrize("env", ["Hopper-v4", "Pendulum-v1"])
+@pytest.mark.parametrize("change", ["odd", "lost", "reshaped"])
+def test_a_saved_state_that_does_not_fit_is_an_error(env: str, change: str) -> None:
+    envs = VectorEnv(env, [0], 1)
+    envs.reset()
+    arrays, metadata = saved_state(envs)
+    name = "0/qvel" if env == "Hopper-v4" else "0/state"
+    if change == "odd":
+        arrays["0/qspring_of_another_version"] = np.zeros(3)
+    elif change == "lost":
+        del arrays[name]
+    else:
+        arrays[name] = np.zeros(99)
+    with pytest.raises(UserError, match="saved"):
+        envs.restore(arrays, metadata, restart=0)
+
+
+def test_a_damaged_state_is_told_in_a_sentence() -> None:
+    envs = VectorEnv(toys.timed, [0], 1)
+    envs.reset()
+    arrays, (metadata,) = saved_state(envs)
+    changes: list[dict[str, Any]] = [{"generator": 3}, {"elapsed": [1, 2]}]
+    for damaged in [{}, *(metadata | change for change in changes)]:
+        with pytest.raises(UserError, match="cannot be put back"):
+            envs.restore(arrays, [damaged], restart=0)
+    with pytest.raises(UserError, match="cannot take it"):
+        VectorEnv(toys.unsaved, [0], 1).restore(arrays, [metadata], restart=0)
+    with pytest.raises(UserError, match="no observations that fit"):
+        envs.restore(arrays | {"obs": np.zeros((1, 2, 3))}, [metadata], restart=0)
+
+
+def test_scratch_that_older_checkpoints_hold_is_passed_over() -> None:
+    """What the next step makes anew was once saved where it happened to be there."""
+    envs = VectorEnv("Hopper-v4", [0], 1)
+    envs.reset()
+    arrays, metadata = saved_state(envs)
+    arrays["0/efc_force"] = np.zeros(7)
+    assert envs.restore(arrays, metadata, restart=0)
+
+
+@pytest.mark.parametrize("env", ["Hopper-v4", "Reacher-v4"])
+def test_no_scratch_is_saved(env: str) -> None:
+    """Some of it is memory nobody has written to: two equal runs would save other bytes."""
+    envs = VectorEnv(env, [0], 1)
+    envs.reset()
+    assert not [name for name in envs.arrays() if name.startswith("0/efc_")]
+    envs.close()
 
 
 class Errand(HopperEnv):

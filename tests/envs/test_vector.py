@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import signal
 import time
 from typing import Any
 
@@ -14,10 +13,10 @@ import mujoco
 import numpy as np
 import pytest
 import toys
-from gymnasium.vector import AsyncVectorEnv
 
 from langevinrl.envs.vector import EnvFactory, VectorEnv, env_seed, episode_seed, name_of
-from langevinrl.errors import UserError
+from langevinrl.envs.workers import Workers
+from langevinrl.errors import STOP_SIGNALS, UserError
 from langevinrl.types import Transition
 
 
@@ -104,14 +103,14 @@ def test_actions_are_stretched_to_the_tasks_box(
 ) -> None:
     envs = VectorEnv(env, [0], 3)
     sent: list[np.ndarray] = []
-    step = envs.vector.step
-
-    def record(actions: Any) -> Any:
-        sent.append(actions)
-        return step(actions)
-
-    monkeypatch.setattr(envs.vector, "step", record)
     envs.reset()
+    ask = envs.vector.ask
+
+    def record(command: str, actions: Any) -> Any:
+        sent.append(actions)
+        return ask(command, actions)
+
+    monkeypatch.setattr(envs.vector, "ask", record)
     asked = np.array([-1.0, 0.5, 1.0], np.float32)
     stored = envs.step(np.tile(asked[None, :, None], (1, 1, envs.spec.act_dim)))
     wanted = np.tile(half * asked[:, None], (1, envs.spec.act_dim))
@@ -157,9 +156,9 @@ def test_in_processes_of_their_own_the_numbers_are_the_same() -> None:
             for ours, theirs in zip(left, right, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
         assert together.metadata() == apart.metadata()
-        assert isinstance(apart.vector, AsyncVectorEnv)
+        assert isinstance(apart.vector, Workers)
         # Ctrl-C in a terminal and a cluster's warning reach them too.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+        for number in STOP_SIGNALS:
             for process in apart.vector.processes:
                 os.kill(process.pid or 0, number)
         time.sleep(0.2)
@@ -252,5 +251,5 @@ def test_a_number_that_is_not_finite_ends_the_run_before_replay(bad: str) -> Non
     zero = np.zeros((1, 2, 1), np.float32)
     envs.step(zero)
     envs.step(zero)
-    with pytest.raises(UserError, match=r"Failing.*environment 0 .* not finite"):
+    with pytest.raises(UserError, match=r"Failing.*environment 0 .* expected finite numbers"):
         envs.step(zero)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from langevinrl.envs.vector import VectorEnv
-from langevinrl.envs.workers import Workers
+from langevinrl.envs.workers import CLOSE_SECONDS, Workers
 
 START = 'envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)\n'
 IMPORT = "from langevinrl.envs.vector import VectorEnv\n"
@@ -41,6 +41,40 @@ def test_a_script_with_a_guard_runs_and_ends_though_nobody_closes(tmp_path: Path
     assert done.returncode == 0 and done.stdout == "(1, 2, 3)\n", done.stderr
 
 
+HANGING = """
+import os, time
+import numpy as np
+import toys
+from langevinrl.envs.vector import VectorEnv
+
+class Hanging(toys.SavedClock):
+    def step(self, action):
+        time.sleep(600)
+
+if __name__ == "__main__":
+    envs = VectorEnv(Hanging, [0], 2, asynchronous=True)
+    envs.reset()
+    print(*(process.pid for process in envs.vector.processes), flush=True)
+    envs.step(np.zeros((1, 2, 1), np.float32))
+"""
+
+
+def test_environments_that_hang_end_with_a_run_that_was_killed(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(HANGING)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True, env=env)
+    assert run.stdout is not None
+    pids = run.stdout.readline().split()
+    time.sleep(0.2)  # until they hang
+    run.kill()
+    run.communicate()
+    end = time.monotonic() + CLOSE_SECONDS + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
 def test_a_worker_that_died_does_not_hold_up_the_end() -> None:
     envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
     assert isinstance(envs.vector, Workers)
@@ -57,6 +91,6 @@ def test_a_step_without_its_answer_does_not_hold_up_the_end() -> None:
     envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
     assert isinstance(envs.vector, Workers)
     envs.reset()
-    envs.vector.step_async(np.zeros((2, 1), np.float32))
-    envs.vector.close(terminate=True)
+    envs.vector.pipes[0].send(("step", np.zeros(1, np.float32)))
+    envs.close(terminate=True)
     assert not any(process.is_alive() for process in envs.vector.processes)

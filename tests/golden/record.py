@@ -63,7 +63,7 @@ def record(folder: Path) -> dict[str, Any]:
     """Hashes of all that a run left, and numbers that stand for its weights and its logs."""
     from safetensors.numpy import load_file
 
-    (checkpoint,) = (folder / "checkpoints").iterdir()
+    checkpoint = max((folder / "checkpoints").iterdir())
     arrays = {p.stem: load_file(p) for p in sorted(checkpoint.glob("*.safetensors"))}
     metrics = learning_metrics(folder)
     with (folder / "evaluations.csv").open(newline="") as file:

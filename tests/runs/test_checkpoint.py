@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file
 
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, init_learner
-from langevinrl.runs import checkpoint
 from langevinrl.runs.checkpoint import Checkpoint, fill_leaves, load, name_leaves, save
+from langevinrl.runs.disk import Disk, Written
 from langevinrl.runs.folder import CHECKPOINTS, RunFolder
 
 
@@ -49,11 +49,24 @@ def test_only_some_groups_are_read_if_asked(tmp_path: Path) -> None:
         load(RunFolder(tmp_path), groups=["state", "replay"])
 
 
-def test_only_the_newest_is_kept(tmp_path: Path) -> None:
-    for iteration in (5, 50, 1_000_000):
-        save(RunFolder(tmp_path), iteration, saved(float(iteration)))
-        assert [path.name for path in (tmp_path / CHECKPOINTS).iterdir()] == [f"{iteration:09d}"]
-    assert load(RunFolder(tmp_path)).metadata == {"iteration": 1e6}
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_only_the_newest_are_kept(tmp_path: Path, keep: int) -> None:
+    done = []
+    for iteration in (5, 50, 1_000_000, 1_000_000, 2_000_000_000):  # one of them saved again
+        save(RunFolder(tmp_path), iteration, saved(float(iteration)), keep=keep)
+        done = [*[name for name in done if name != f"{iteration:09d}"], f"{iteration:09d}"]
+        found = {path.name for path in (tmp_path / CHECKPOINTS).iterdir()}
+        assert found == set(done[-keep:])
+    assert load(RunFolder(tmp_path)).metadata == {"iteration": 2e9}
+
+
+def test_a_run_that_fell_back_leaves_no_checkpoint_ahead_of_it(tmp_path: Path) -> None:
+    for iteration in (10, 20):
+        save(RunFolder(tmp_path), iteration, saved(float(iteration)), keep=2)
+    save(RunFolder(tmp_path), 15, saved(15.0), keep=2)  # as 20 was found damaged
+    assert sorted(path.name for path in (tmp_path / CHECKPOINTS).iterdir()) == [
+        "000000010", "000000015",
+    ]  # fmt: skip
 
 
 def test_a_crash_while_writing_leaves_the_old_one_whole(
@@ -61,13 +74,16 @@ def test_a_crash_while_writing_leaves_the_old_one_whole(
 ) -> None:
     save(RunFolder(tmp_path), 1, saved(1.0))
 
-    def half(arrays: dict[str, np.ndarray], path: Path) -> None:
-        save_file(arrays, path)
+    write_file = Disk.write_file
+
+    def half(disk: Disk, path: Path, pieces: Any) -> Written:
+        written = write_file(disk, path, pieces)
         if path.stem == "envs":  # the second of two
             path.write_bytes(path.read_bytes()[:20])
             crash()
+        return written
 
-    monkeypatch.setattr(checkpoint, "save_file", half)
+    monkeypatch.setattr(Disk, "write_file", half)
     for iteration in (1, 2):  # over itself, and beside it
         with pytest.raises(KeyboardInterrupt):
             save(RunFolder(tmp_path), iteration, saved(2.0))
@@ -105,6 +121,7 @@ def test_a_crash_between_the_renames_loses_nothing(
 
 def test_a_full_one_wins_over_the_spare_of_its_iteration(tmp_path: Path) -> None:
     save(RunFolder(tmp_path), 4, saved(1.0)).rename(tmp_path / CHECKPOINTS / "000000004.old")
+    (tmp_path / "elsewhere").mkdir()
     folder = save(RunFolder(tmp_path / "elsewhere"), 4, saved(2.0))
     folder.rename(tmp_path / CHECKPOINTS / "000000004")
     assert load(RunFolder(tmp_path)).metadata == {"iteration": 2.0}
@@ -150,7 +167,7 @@ def test_a_damaged_file_is_said_to_be(tmp_path: Path, file: str, harm: str) -> N
 def test_a_missing_file_is_damage_too(tmp_path: Path) -> None:
     path = save(RunFolder(tmp_path), 1, saved(1.0))
     (path / "state.safetensors").unlink()
-    with pytest.raises(UserError, match="lacks state"):
+    with pytest.raises(UserError, match=r"state\.safetensors is damaged: No such file"):
         load(RunFolder(tmp_path), groups=["state"])
     (path / "metadata.json").unlink()
     with pytest.raises(UserError, match="damaged"):
@@ -159,11 +176,14 @@ def test_a_missing_file_is_damage_too(tmp_path: Path) -> None:
 
 def test_nothing_is_pickled(tiny_run: Path) -> None:
     """A run's checkpoint is JSON and safetensors, whose header is JSON as well."""
-    (folder,) = (tiny_run / "checkpoints").iterdir()
+    folder = max((tiny_run / "checkpoints").iterdir())
+    arrays = ["envs.safetensors", "replay.safetensors", "state.safetensors"]
     files = sorted(path.name for path in folder.iterdir())
-    assert files == ["envs.safetensors", "metadata.json", "replay.safetensors", "state.safetensors"]
+    assert files == sorted([*arrays, "manifest.json", "metadata.json"])
     json.loads((folder / "metadata.json").read_text())
+    json.loads((folder / "manifest.json").read_text())
     for path in folder.glob("*.safetensors"):
+        assert load_file(path)  # the format's own library reads it
         content = path.read_bytes()
         size = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + size])

@@ -52,3 +52,15 @@ def test_a_row_drawn_again_is_found_as_it_was_left() -> None:
     table = np.zeros(8)
     table[row[0]] = np.asarray(rewrite["count"])[0, :, 0]  # as replay writes back: the last wins
     np.testing.assert_array_equal(table[[3, 5, 7]], [3, 1, 1])
+
+
+def test_an_agent_is_compiled_once_in_a_process() -> None:
+    def of(obs_dim: float) -> Counter:
+        return Counter(Spec(obs_dim, 1))  # type: ignore[arg-type]
+
+    first, again, other = (compiled.compile_agent(of(n), 1, 1).update for n in (5, 5, 5.0))
+    assert first is again
+    assert first is not other  # equal to Python, but not to the arithmetic
+    unhashable = Counter([1, 1])  # type: ignore[arg-type]
+    state = compiled.compile_agent(unhashable, 1, 1).init(compiled.seed_keys([0, 1]))
+    assert state.shape == (2,)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -216,15 +218,14 @@ def test_a_crash_while_writing_keeps_the_old_file(
     path = tmp_path / "config.json"
     RunConfig("Hopper-v4").write(path)
 
-    def half(self: Path, text: str) -> None:
-        with self.open("w") as file:
-            file.write(text[:10])
-        raise OSError("no space left")
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", half)
-        with pytest.raises(OSError, match="no space"):
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(UserError, match=r"cannot write .*: No space left"):
             RunConfig("Ant-v4").write(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["config.json"]
     assert RunConfig.read(path) == RunConfig("Hopper-v4")
 
 
@@ -240,6 +241,12 @@ def test_paths_and_numpys_numbers_will_do(tmp_path: Path) -> None:
     assert (values["gamma"], values["hidden"], values["clip"]) == (0.5, (8, 8), False)
     config.write(tmp_path / "config.json")
     assert RunConfig.read(tmp_path / "config.json") == config
+
+
+def test_one_tracker_or_a_list_of_them_will_do() -> None:
+    for given in ("wandb", ["wandb"], ("wandb",)):
+        run = RunConfig("Hopper-v4", track=given)  # type: ignore[arg-type]
+        assert run.resolved().track == ("wandb",)
 
 
 def test_an_agent_of_ones_own_is_named_by_its_class(

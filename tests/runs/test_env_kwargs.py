@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TINY_AGENT, TINY_RUN
+from tiny import TINY_AGENT, TINY_RUN
 
 from langevinrl.cli.train import read
 from langevinrl.errors import UserError
@@ -56,7 +56,7 @@ def test_they_reach_training_and_evaluation() -> None:
         "Pendulum-v1", env_kwargs={"g": 3.5}, hyperparameters=TINY_AGENT, **TINY_RUN
     ).resolved()
     run = Run(config)
-    assert run.envs.vector.get_attr("g") == (3.5,) * 4
+    assert run.envs.vector.call("g") == [3.5] * 4
     assert run.env().get_wrapper_attr("g") == 3.5  # type: ignore[operator]  # what evaluation builds
     run.envs.close()
 

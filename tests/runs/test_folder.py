@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,39 @@ def test_a_log_lost_before_resume_is_begun_anew_not_padded(tmp_path: Path) -> No
     write(log, 2)
     log.close()
     assert iterations(tmp_path) == ([1, 2], [2])
+
+
+@pytest.mark.parametrize("lost", [1, 3, 12, 10_000])
+def test_a_log_cut_in_mid_line_goes_on_after_its_last_whole_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: int
+) -> None:
+    log = RunLog(RunFolder(tmp_path))
+    write(log, 1, 2)
+    positions = log.positions()
+    log.close()
+    for name, length in positions.items():
+        os.truncate(tmp_path / name, max(0, length - lost))
+    log = RunLog(RunFolder(tmp_path), positions)
+    write(log, 3)
+    log.close()
+    left = [3] if lost == 10_000 else [1, 3]
+    assert iterations(tmp_path) == (left, left)  # every line is whole, the header is there
+    said = capsys.readouterr().err
+    assert said.count("has lost lines that its checkpoint knew of") == 2 and METRICS in said
+
+
+def test_a_log_that_no_longer_takes_lines_is_an_error_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RunLog(RunFolder(tmp_path))
+    write(log, 1)
+    log.files[METRICS].close()
+    with Path("/dev/full").open("ab", buffering=0) as full:
+        log.files[METRICS] = full
+        with pytest.raises(UserError, match=r"No space left on device\. There is no"):
+            log.write_metrics([{"iterations": 2}])
+    log.close()
+    assert iterations(tmp_path) == ([1], [1])
 
 
 def test_a_folder_says_what_it_is(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def test_a_run_that_came_to_nothing_leaves_its_place(tmp_path: Path) -> None:
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     folder, hold = take(str(tmp_path / "mine"), numbered=True)
     assert folder.path == tmp_path / "mine"
-    assert [path.name for path in folder.path.iterdir()] == ["notes.txt"]
     hold.release()
+    assert [path.name for path in folder.path.iterdir()] == ["notes.txt"]
 
 
 def test_one_that_is_still_going_does_not(tmp_path: Path) -> None:

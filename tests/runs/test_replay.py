@@ -24,7 +24,7 @@ def step(number: int, num_envs: int = 2, num_seeds: int = 1) -> Transition:
 
 
 def filled(capacity: int, steps: int, seeds: tuple[int, ...] = (0,)) -> Replay:
-    ring = Replay(SPEC, capacity, seeds)
+    ring = Replay(SPEC, capacity, seeds, num_envs=2)
     for number in range(steps):
         ring.add(step(number, num_seeds=len(seeds)))
     return ring
@@ -35,7 +35,7 @@ def test_the_ring_wraps_and_keeps_the_last() -> None:
     np.testing.assert_array_equal(ring.rings["reward"][0], [5, 6, 7, 3, 4])
     assert (ring.size, ring.position) == (5, 3)
     np.testing.assert_array_equal(ring.rings["obs"][0, 1], [6, 6])
-    np.testing.assert_array_equal(ring.rings["next_obs"][0, 1], [6.5, 6.5])
+    np.testing.assert_array_equal(ring.next_obs(np.array([[1]]))[0, 0], [6.5, 6.5])
 
 
 def test_before_it_is_full_only_what_was_added_is_drawn() -> None:
@@ -76,7 +76,7 @@ def test_a_seed_draws_the_same_alone_or_among_others() -> None:
 
 
 def test_an_extra_column_starts_as_its_source_and_can_be_rewritten() -> None:
-    ring = Replay(SPEC, 10, (0, 1), {"improved": "action"})
+    ring = Replay(SPEC, 10, (0, 1), {"improved": "action"}, num_envs=2)
     for number in range(3):
         ring.add(step(number, num_seeds=2))
     batch = ring.sample(4)
@@ -101,7 +101,7 @@ def test_restored_it_draws_the_same_next(steps: int) -> None:
     ring.sample(8)
     arrays = {name: array.copy() for name, array in ring.arrays().items()}
     metadata = json.loads(json.dumps(ring.metadata()))
-    other = Replay(SPEC, 25, (3, 5))
+    other = Replay(SPEC, 25, (3, 5), num_envs=2)
     other.restore(arrays, metadata)
     for number in (50, 51):
         for left, right in zip(ring.sample(9)[:6], other.sample(9)[:6], strict=True):
@@ -113,22 +113,30 @@ def test_restored_it_draws_the_same_next(steps: int) -> None:
 
 def test_a_checkpoint_of_other_sizes_is_refused() -> None:
     ring = filled(capacity=25, steps=4)
-    for other in (Replay(Spec(3, 1), 25, (0,)), Replay(SPEC, 5, (0,))):
+    sizes: list[tuple[Spec, int, int]] = [
+        (Spec(3, 1), 25, 2),
+        (SPEC, 5, 2),
+        (SPEC, 26, 2),
+        (SPEC, 25, 1),
+    ]
+    for spec, capacity, num_envs in sizes:
+        other = Replay(spec, capacity, (0,), num_envs=num_envs)
         with pytest.raises(UserError, match="does not fit"):
             other.restore(ring.arrays(), ring.metadata())
 
 
 def test_what_it_will_need_is_known_before_it_is_claimed() -> None:
     ring = Replay(SPEC, 1000, (0, 1), {"improved": "action"})
-    assert ring.num_bytes == 4 * 2 * 1000 * (2 + 1 + 1 + 1 + 2 + 1)
-    assert ring.num_bytes == sum(array.nbytes for array in ring.rings.values())
+    assert ring.num_bytes == 4 * 2 * 1000 * (2 + 1 + 1 + 1 + 1 + 1)
+    claimed = [ring.final_obs.place, *ring.rings.values()]
+    assert ring.num_bytes == sum(array.nbytes for array in claimed)
 
 
 def test_too_big_is_refused_with_a_capacity_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "free_memory", lambda: 28_000_000)  # bytes; a transition takes 28
+    monkeypatch.setattr(room, "free_memory", lambda: 24_000_000)  # bytes; a transition takes 24
     with pytest.raises(UserError, match=r"capacity=800000 or fewer seeds") as caught:
         Replay(SPEC, 10_000_000, (0,))
-    assert "0.3 GB" in str(caught.value)
+    assert "0.2 GB" in str(caught.value)
     Replay(SPEC, 800_000, (0,))
 
 

@@ -34,7 +34,7 @@ def results(sweep: Path) -> dict[str, tuple[list[list[str]], dict[str, np.ndarra
     for job in SweepFolder(sweep).jobs.values():
         with (job.folder / "evaluations.csv").open(newline="") as file:
             rows = [row[:-1] for row in csv.reader(file)]
-        (checkpoint,) = (job.folder / "checkpoints").iterdir()
+        checkpoint = max((job.folder / "checkpoints").iterdir())
         found[job.id] = rows, load_file(checkpoint / "state.safetensors")
     return found
 

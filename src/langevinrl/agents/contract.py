@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import tyro
 
@@ -61,6 +61,8 @@ class Common:
     """What the paper's table gives all ten methods alike."""
 
     columns: ClassVar[dict[str, str]] = {}
+    # Values of its fields by the name of a preset; `paper` needs none, it is the defaults.
+    presets: ClassVar[dict[str, dict[str, Any]]] = {}
 
     spec: tyro.conf.Suppress[Spec]  # the task's sizes, filled in from the environment: no flag
     gamma: float = 0.99  # γ: discount of the value a step later

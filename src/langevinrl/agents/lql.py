@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import optax
 
@@ -32,6 +32,11 @@ class LQL(Common):
     decides what it can reach.  The paper gives no law.  Of three tried (docs/results.md), uniform
     starts leave most actions where chance put them, and zero learned most.
     """
+
+    # The same reach in a quarter of the steps, and a rate for tens of thousands of updates.
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "fast": {"num_steps": 5, "step_size": 4e-4, "learning_rate": 3e-4}
+    }
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size

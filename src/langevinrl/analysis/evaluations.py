@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langevinrl.errors import UserError
+from langevinrl.runs.files import read_text
 
 NEEDED = ("agent", "env", "seed", "iterations", "return")  # columns; the others may be missing
 
@@ -27,14 +28,16 @@ class Series(NamedTuple):
 
 def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
     """The seeds of an evaluations.csv, by agent and environment; nothing if it is not there."""
-    try:
-        with path.open(newline="") as file:
-            reader = csv.reader(file)
-            header = next(reader, list(NEEDED))
-            # A folder copied from a run in progress may end in half a line.
-            rows = [row for row in reader if len(row) == len(header)]
-    except FileNotFoundError:
+    if not path.exists():
         return {}
+    text = read_text(path, "evaluations", most=2**30)
+    try:
+        reader = csv.reader(text.splitlines(keepends=True))
+        header = next(reader, list(NEEDED))
+        # A folder copied from a run in progress may end in half a line.
+        rows = [row for row in reader if len(row) == len(header)]
+    except csv.Error as error:
+        raise UserError(f"cannot read {path}: {error}") from error
     missing = [name for name in NEEDED if name not in header]
     if missing:
         raise UserError(f"{path} is not a run's: it has no column {', '.join(missing)}")

@@ -14,6 +14,7 @@ from langevinrl.analysis.colours import choose_colours
 from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
 from langevinrl.registry import METHODS, label_of
+from langevinrl.runs.files import read_json, read_text
 from langevinrl.runs.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
 
 Status: TypeAlias = Literal["done", "cut", "failed", "none"]
@@ -103,8 +104,8 @@ def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, JobState]]:
     folder = RunFolder(path)
     if folder.evaluations.is_file() or (_is_run_config(folder.config) and folder.kind() == "run"):
         yield path, JobState()
-    with os.scandir(path) as entries:
-        below = sorted(e.name for e in entries if e.is_dir() and e.name != CHECKPOINTS)
+    names = sorted(name for name in os.listdir(path) if name != CHECKPOINTS)
+    below = [name for name in names if (path / name).is_dir()]  # which a link to itself is not
     for name in below:
         yield from _search(path / name, seen)
 
@@ -114,8 +115,8 @@ def _is_run_config(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        table = json.loads(path.read_text())
-    except ValueError:
+        table = read_json(path, "a run")
+    except UserError:
         return False
     return isinstance(table, dict) and {"env", "agent", "hyperparameters"} <= table.keys()
 
@@ -143,10 +144,9 @@ def read_run(path: Path, job: JobState | None = None) -> list[RunRecord]:
     folder, job = RunFolder(path), job or JobState()
     config = _read_json(folder.config)
     versions = _read_json(folder.versions)
-    try:
-        resumes = len(folder.resumes.read_text().splitlines())
-    except FileNotFoundError:
-        resumes = 0
+    resumes = 0
+    if folder.resumes.is_file():
+        resumes = len(read_text(folder.resumes, "when it was resumed").splitlines())
     pairs = read_evaluations(folder.evaluations)
     if config or not pairs:
         names = (str(config.get("agent", "")), str(config.get("env", "")))
@@ -170,14 +170,11 @@ def _status(config: dict[str, Any], series: list[Series], job: JobState) -> Stat
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        table = json.loads(path.read_text())
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except ValueError as error:
-        raise UserError(f"cannot read {path}: {error}") from error
+    table = read_json(path, "a run")
     if not isinstance(table, dict):
-        raise UserError(f"cannot read {path}: expected an object of named values")
+        raise UserError(f"cannot read a run from {path}: expected an object of named values")
     return table
 
 
@@ -203,7 +200,7 @@ class Group:
 UNCOUNTED = {
     "agent", "env", "hyperparameters", "out", "seed", "seeds", "seed_step", "iterations",
     "async_envs", "eval_every", "eval_episodes", "checkpoint_every", "log_every",
-    "track", "compilation_cache",
+    "track", "compilation_cache", "keep_checkpoints",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -35,11 +36,19 @@ class Bench:
     """Time update and act beside a straightforward version of the same update."""
 
     agents: tyro.conf.Positional[tuple[str, ...]] = ()  # all, unless named
-    out: Path = Path("bench")  # folder for bench.json or latency.json
+    out: Path = Path("bench")  # folder for what is measured
     repeats: int = 15  # timed calls of each, interleaved; medians are shown
     # time one decision instead: predict and each exported form, on one core
     latency: tyro.conf.FlagCreatePairsOff[bool] = False
     calls: int = 2_000  # timed decisions of each form, with --latency
+    # let agents learn for a time on one core each instead, beside SBX's
+    learning: tyro.conf.FlagCreatePairsOff[bool] = False
+    minutes: float = 20.0  # of learning for each, with --learning
+    seeds: int = 2  # runs of each, with --learning
+    # tasks to learn, with --learning
+    tasks: tuple[str, ...] = ("HalfCheetah-v4", "Hopper-v4", "Walker2d-v4")
+    # interpreter of an environment that has SBX, with --learning
+    rivals: str = sys.executable
 
 
 def draw_batch(agent: Agent, rows: int) -> Batch:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Callable
 
-from langevinrl.errors import UserError, in_flags, unknown
+from langevinrl.errors import Interrupted, UserError, in_flags, unknown
+from langevinrl.runs.trust import MODULE_NAME, search_here
 
 # A verb is the `main` of the file of its name.
 VERBS: dict[str, str] = {
@@ -28,7 +30,8 @@ VERBS: dict[str, str] = {
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line; exits with 2 for a slip, 130 if interrupted."""
+    """Run the command line; exits with 2 for a slip, 1 for a fault of the environment, and with 128
+    and a signal's number where that ended it: 130 at Ctrl-C, 143 at SIGTERM."""
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in ("-h", "--help"):
         print("usage: langevinrl VERB ...\n")
@@ -40,17 +43,18 @@ def main(argv: list[str] | None = None) -> None:
 
         print(__version__)
         return
-    if "" not in sys.path:
-        sys.path.append("")  # so that the script, as python -m does, finds environments here
     try:
         with in_flags():
+            if any(MODULE_NAME.fullmatch(word.removeprefix("--env=")) for word in words):
+                search_here()
             _verb(words[0])(words[1:])
     except UserError as error:
         print(f"langevinrl: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt as stopped:
         print(str(stopped) or "Interrupted.")
-        raise SystemExit(130) from None
+        number = stopped.number if isinstance(stopped, Interrupted) else signal.SIGINT
+        raise SystemExit(128 + number) from None
 
 
 def _verb(name: str) -> Callable[[list[str]], None]:

@@ -21,13 +21,17 @@ class Evaluate:
     seed: int = 0  # decides the starts of the episodes
     # actions drawn by the observation's bits; afresh, exploring; or by a chain without noise
     mode: Literal["keyed", "sampled", "noise-free"] = "keyed"
+    env: str | None = None  # play this one instead of the environment that the folder names
+    # follow names of someone's own that the folder holds, which imports them
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
 def main(words: list[str]) -> None:
     asked = parse(Evaluate, words, "evaluate")
     from langevinrl.model import Model
 
-    evaluation = Model.load(asked.folder).evaluate(asked.episodes, asked.seed, asked.mode)
+    model = Model.load(asked.folder, asked.env, trust=asked.trust)
+    evaluation = model.evaluate(asked.episodes, asked.seed, asked.mode)
     for seed in sorted({episode.seed for episode in evaluation.episodes}):
         own = [episode for episode in evaluation.episodes if episode.seed == seed]
         played = evaluation._replace(episodes=own)

@@ -31,6 +31,8 @@ class Export:
     format: Literal["numpy", "stablehlo", "onnx"] = "numpy"
     out: Path | None = None  # the file; policy.npz, .stablehlo or .onnx in the folder unless told
     seed_index: int = 0  # which of the seeds trained side by side
+    # follow names of someone's own that the folder holds, which imports them
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
     changes: Changes = Changes()
 
 
@@ -40,6 +42,12 @@ def main(words: list[str]) -> None:
 
     changes = {name: value for name, value in vars(asked.changes).items() if value is not None}
     path = export(
-        asked.folder, asked.format, asked.out, seed_index=asked.seed_index, env=None, **changes
+        asked.folder,
+        asked.format,
+        asked.out,
+        seed_index=asked.seed_index,
+        env=None,
+        trust=asked.trust,
+        **changes,
     )
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

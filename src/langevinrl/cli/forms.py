@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import tyro
 
-from langevinrl.errors import UserError, usual_word
+from langevinrl.errors import UserError, require_none, usual_word
 
 Form = TypeVar("Form")
 
@@ -20,8 +20,7 @@ def parse(
     flat = (tyro.conf.OmitArgPrefixes,)  # --seed, not --run.seed
     filled = default if dataclasses.is_dataclass(default) else form
     known = _field_names(filled)
-    for word in words:
-        _refuse_usual_word(word, known)
+    require_none(hint for word in words if (hint := _usual_flag(word, known)))
     return tyro.cli(form, args=words, prog=f"langevinrl {program}", default=default, config=flat)
 
 
@@ -34,13 +33,12 @@ def _field_names(form: Any) -> list[str]:
     return names
 
 
-def _refuse_usual_word(word: str, known: list[str]) -> None:
-    """Says what a flag of other libraries is called here; what is merely near, tyro finds."""
-    name = word.partition("=")[0].lstrip("-").replace("-", "_")
-    if word.startswith("-") and name not in known:
-        hint = usual_word(name, known)
-        if hint:
-            raise UserError(f"unknown flag {word.partition('=')[0]}{hint}")
+def _usual_flag(word: str, known: list[str]) -> str:
+    """What a flag of other libraries is called here; what is merely near, tyro finds."""
+    flag = word.partition("=")[0]
+    name = flag.lstrip("-").replace("-", "_")
+    hint = usual_word(name, known) if word.startswith("-") and name not in known else ""
+    return f"unknown flag {flag}{hint}" if hint else ""
 
 
 def show(folder: Path) -> None:

@@ -22,8 +22,8 @@ class Params:
 
 def main(words: list[str]) -> None:
     asked = parse(Params, words, "params")
-    if asked.obs_dim < 1 or asked.act_dim < 1:
-        raise UserError("--obs-dim and --act-dim count axes: at least 1 each")
+    if not (0 < asked.obs_dim < 10**7 and 0 < asked.act_dim < 10**7):
+        raise UserError("--obs-dim and --act-dim count axes: at least 1 each, below ten million")
     from langevinrl.studies.parameters import count_all
     from langevinrl.types import Spec
 

@@ -13,6 +13,7 @@ from langevinrl.analysis.figures import write_figure
 from langevinrl.analysis.records import find_runs, group_runs
 from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
+from langevinrl.runs.files import require_no_link
 from langevinrl.runs.folder import RunFolder
 
 
@@ -36,4 +37,4 @@ def main(words: list[str]) -> None:
     groups = group_runs(find_runs(asked.folders))
     alone = len(asked.folders) == 1
     default = RunFolder(asked.folders[0]).curve if alone else Path("curves.png")
-    print(write_figure(learning_curves(groups, asked.x), asked.out or default))
+    print(write_figure(learning_curves(groups, asked.x), asked.out or require_no_link(default)))

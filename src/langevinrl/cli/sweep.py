@@ -34,8 +34,10 @@ class Backends:
 
     def options(self) -> dict[str, object]:
         """What the chosen backend is told beside the jobs."""
-        if self.retries < 0 or (self.workers is not None and self.workers < 1):
-            raise UserError("--retries counts from 0, --workers from 1")
+        if self.retries < 0 or self.gpus < 0 or (self.workers is not None and self.workers < 1):
+            raise UserError("--retries and --gpus count from 0, --workers from 1")
+        if not 0 < self.hours < 10_000:
+            raise UserError(f"--hours is {self.hours}; expected more than 0, less than 10000")
         shared = {"backend": self.backend, "retries": self.retries, "keep_replay": self.keep_replay}
         if self.backend == "local":
             return {**shared, "workers": self.workers}
@@ -51,6 +53,8 @@ class Sweep:
     what: tyro.conf.Positional[Path]  # a TOML or JSON file, or the folder of a sweep to go on with
     backends: Backends
     out: Path | None = None  # folder of the sweep; sweeps/NAME of the file unless told
+    # import agents and environments of your own that the file or folder names; asked for once
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
 def main(words: list[str]) -> None:
@@ -61,10 +65,10 @@ def main(words: list[str]) -> None:
 
     options = asked.backends.options()
     if asked.what.is_dir():
-        folder = go_on(SweepFolder(asked.what), **options)  # type: ignore[arg-type]  # one dict of several types
+        folder = go_on(SweepFolder(asked.what), trust=asked.trust, **options)  # type: ignore[arg-type]  # one dict of several types
     else:
         out = asked.out or Path("sweeps") / asked.what.stem
-        grid = read_grid(asked.what)
+        grid = read_grid(asked.what, trust=asked.trust)
         per_process = asked.backends.seeds_per_process
         folder = sweep(grid, out, seeds_per_process=per_process, **options)  # type: ignore[arg-type]
     print(f"{folder.path}\nSee it with: langevinrl report {shlex.quote(str(folder.path))}")

@@ -22,6 +22,8 @@ class Tune:
     seconds: float | None = None  # end each run after that long, so that what is fast is preferred
     workers: int | None = None  # trials at a time; one per core or GPU unless told
     out: Path | None = None  # folder of the search; tune/NAME of the file unless told
+    # import agents and environments of your own that the file or folder names; asked for once
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
 def main(words: list[str]) -> None:
@@ -35,4 +37,5 @@ def main(words: list[str]) -> None:
         objective=asked.objective,
         seconds=asked.seconds,
         workers=asked.workers,
+        trust=asked.trust,
     )

@@ -19,6 +19,9 @@ class Video:
     out: Path | None = None  # where to write it; DIR/video.mp4 unless told
     camera: str | None = None  # a camera of the MuJoCo model, by name or number
     seed: int = 0  # decides the starts of the episodes
+    env: str | None = None  # play this one instead of the environment that the folder names
+    # follow names of someone's own that the folder holds, which imports them
+    trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
 def main(words: list[str]) -> None:
@@ -32,5 +35,7 @@ def main(words: list[str]) -> None:
             episodes=asked.episodes,
             seed=asked.seed,
             camera=asked.camera,
+            env=asked.env,
+            trust=asked.trust,
         )
     )

@@ -96,12 +96,9 @@ def _findings(env: gym.Env[Any, Any]) -> Iterator[Finding]:
     if any(finding.is_error for finding in wrong):
         return
     if not _same(first, env.reset(seed=SEED)[0]):
-        yield Finding(
-            False,
-            f"two resets with the same seed differ: reset(seed={SEED}) must call "
-            "super().reset(seed=seed) and draw from self.np_random only. A run cannot be repeated, "
-            "nor two agents compared from the same starts.",
-        )
+        yield Finding(False, f"two resets with the same seed differ: reset(seed={SEED}) must call "
+                      "super().reset(seed=seed) and draw from self.np_random only. A run cannot be "
+                      "repeated, nor two agents compared from the same starts.")  # fmt: skip
     else:
         yield from _box_edges(env)
     yield from _episode(env)
@@ -114,8 +111,8 @@ def _wrappers(env: gym.Env[Any, Any]) -> Iterator[Finding]:
         if kind in NORMALISERS:
             yield Finding(
                 False,
-                f"{kind} keeps statistics of its own in each environment, starts afresh in every "
-                f"evaluation and is in no checkpoint. {NORMALISERS[kind]}",
+                f"{kind} keeps statistics of its own in each environment and starts afresh in "
+                f"every evaluation. {NORMALISERS[kind]}",
             )
         if isinstance(env, gym.wrappers.Autoreset):
             yield Finding(True, "the wrapper Autoreset restarts episodes, which is done here. "
@@ -266,17 +263,26 @@ def _end(env: gym.Env[Any, Any], last: Step, actions: np.ndarray) -> Iterator[Fi
             "itself, and its first observation stands for the last of this one. Take it off.",
         )
         return
+    if not _same(last.obs, _started_after(env, actions)) or _same(last.obs, last.before):
+        return
+    if len(actions) and _same(last.before, _started_after(env, actions[:-1])):
+        return  # so does every step: its observations are draws, whatever was done
+    varies = not _same(copy.deepcopy(env.reset(seed=SEED)[0]), env.reset(seed=SEED + 1)[0])
+    yield Finding(
+        # Where all episodes start alike, or last one step, one may truly end as another begins.
+        varies and len(actions) > 0,
+        "the observation at the end of an episode is the first of the next: a wrapper, or "
+        "step() itself, resets too early and drops the last one. Return it, and leave the "
+        "reset to the caller.",
+    )
+
+
+def _started_after(env: gym.Env[Any, Any], actions: np.ndarray) -> Any:
+    """The first observation of the episode that follows on these actions."""
     env.reset(seed=SEED)
     for action in actions:
         env.step(action)
-    if _same(last.obs, env.reset()[0]) and not _same(last.obs, last.before):
-        varies = not _same(copy.deepcopy(env.reset(seed=SEED)[0]), env.reset(seed=SEED + 1)[0])
-        yield Finding(
-            varies,  # where all episodes start alike, one may truly end where it began
-            "the observation at the end of an episode is the first of the next: a wrapper, or "
-            "step() itself, resets too early and drops the last one. Return it, and leave the "
-            "reset to the caller.",
-        )
+    return copy.deepcopy(env.reset()[0])
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -36,8 +36,8 @@ class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: np.ndarray) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        if isinstance(reward, np.ndarray) and reward.shape:
-            reward = self._scalar(reward)
+        if not isinstance(reward, float | int | np.number):
+            reward = self._scalar(np.asarray(reward))
         obs = self._flat(obs)
         if terminated or truncated:
             obs = np.array(obs)  # the reset that follows may write into the same memory
@@ -47,7 +47,8 @@ class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
         return obs if self.is_flat else self.task.flatten(obs)[0][0]
 
     def _scalar(self, reward: np.ndarray) -> Any:
-        if reward.size != 1:
+        """One number from an array, list or tensor that holds just one: never broadcast."""
+        if reward.size != 1 or not np.issubdtype(reward.dtype, np.number):
             raise UserError(
                 f"{self.name!r} pays a reward of shape {reward.shape}; expected one number a step. "
                 "Sum or weigh its parts in the environment."

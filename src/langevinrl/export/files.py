@@ -19,6 +19,7 @@ from langevinrl.policies.chain import act
 from langevinrl.policies.methods import describe
 from langevinrl.policies.tables import Box, Facts, Policy, to_json
 from langevinrl.runs.environment import identify
+from langevinrl.runs.files import require_no_link
 from langevinrl.runs.saved import read_model
 from langevinrl.types import Array
 
@@ -34,13 +35,16 @@ def export(
     *,
     seed_index: int = 0,
     env: EnvLike | None = None,
+    trust: bool = False,
     **changes: int,
 ) -> Path:
     """Write the evaluation policy of a run or saved model as one file, and return its path.
 
     `format` is numpy (.npz), stablehlo or onnx; `out` is policy.npz and so on in the folder unless
     told; `seed_index` counts the seeds trained side by side; `env` is the task itself, in a folder
-    that does not know its spaces.  `changes` are fields that need no training again, by name:
+    that does not know its spaces; `trust` allows an agent of someone's own that it names.
+
+    `changes` are fields that need no training again, by name:
     best_of, steps_per_level and num_levels (NC-LQL), num_steps (LQL, QSM), flow_steps (MFP).
 
     export("runs/cheetah", "onnx", best_of=8)
@@ -48,8 +52,8 @@ def export(
     if format not in WRITERS:
         raise UserError(unknown("format", format, WRITERS))
     ending, write = WRITERS[format]
-    path = Path(out) if out is not None else Path(folder) / f"policy{ending}"
-    content = write(read_policy(folder, seed_index, env, changes))
+    path = Path(out) if out is not None else require_no_link(Path(folder) / f"policy{ending}")
+    content = write(read_policy(folder, seed_index, env, changes, trust))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -63,10 +67,11 @@ def read_policy(
     seed_index: int = 0,
     env: EnvLike | None = None,
     changes: dict[str, int] | None = None,
+    trust: bool = False,
 ) -> Policy:
     """The tables of one trained seed's policy, from a run or a saved model."""
     source = None if env is None else identify(env)._replace(factory=as_factory(env))
-    saved = read_model(folder, source)
+    saved = read_model(folder, source, trust)
     if not 0 <= seed_index < saved.config.seeds:
         raise UserError(f"seed_index is {seed_index}; trained seeds: {saved.config.seeds}")
     state = jax.tree.map(lambda leaf: leaf[seed_index], saved.state)

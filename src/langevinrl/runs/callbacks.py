@@ -7,7 +7,7 @@ A run calls its callbacks in the order of its list, which `runs.train` makes:
 3. Progress      the line on the console
 4. PlayEpisodes  evaluates, and tells every callback of the result (`on_evaluation`)
 5. yours         in the order given; `langevinrl.callbacks` has some
-6. StopOnSignal
+6. StopOnSignal  in runs/signals.py
 7. Save          last: it stores what the others wrote, at once if one of them asked to stop
 
 `on_end` goes through the list backwards, also after an error.
@@ -15,16 +15,15 @@ A run calls its callbacks in the order of its list, which `runs.train` makes:
 
 from __future__ import annotations
 
-import signal
+import warnings
 from typing import Any
 
-import numpy as np
-
-from langevinrl.errors import UserError, field
+from langevinrl.envs.faults import EnvError
 from langevinrl.runs import checkpoint
 from langevinrl.runs.diagnose import Diagnosis
-from langevinrl.runs.evaluate import Evaluation, Evaluator
-from langevinrl.runs.folder import RunFolder, RunLog
+from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
+from langevinrl.runs.finite import require_finite_state
+from langevinrl.runs.folder import STATE, RunFolder, RunLog
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.progress import ProgressLine
 
@@ -133,63 +132,58 @@ class PlayEpisodes(Callback):
 
     def on_start(self, run: Run) -> None:
         config = run.config
-        self.evaluator = Evaluator(run.agent, run.env, config.seed_list, config.eval_episodes)
+        self.evaluator = Evaluator(
+            run.agent,
+            run.env,
+            config.seed_list,
+            config.eval_episodes,
+            timeout=config.env_timeout,
+        )
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, run.config.eval_every or 1):
-            episodes = self.evaluator.play(info.state, info.iteration)
-            run.report(Evaluation(info.iteration, episodes))
+            run.report(Evaluation(info.iteration, self._play(run, info)))
+
+    def _play(self, run: Run, info: StepInfo) -> list[Episode]:
+        """All episodes; a second time, in fresh environments, if one failed and may be made anew.
+
+        Half an episode is no return, so that none is mended on the way as in training.
+        """
+        try:
+            return self.evaluator.play(info.state, info.iteration)
+        except EnvError as error:
+            if run.config.on_env_error == "stop":
+                raise
+            warnings.warn(f"{error} All episodes are played again.", stacklevel=2)
+        self.evaluator.envs.close(terminate=True)
+        self.on_start(run)
+        return self.evaluator.play(info.state, info.iteration)
 
     def on_end(self, run: Run) -> None:
         self.evaluator.close()
 
 
-class StopOnSignal(Callback):
-    """Asks for a stop at SIGINT and SIGTERM, so that the run ends between iterations.
-
-    A second one does not wait: an environment or a compilation may hang.
-    """
-
-    def __init__(self) -> None:
-        self.received: list[int] = []
-        self.old: dict[int, Any] = {}
-
-    def on_start(self, run: Run) -> None:
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self.old[number] = signal.signal(number, self.receive)
-        except ValueError:  # not in the main thread: leave signals to whoever is
-            return
-
-    def receive(self, number: int, _: Any) -> None:
-        if self.received:
-            raise KeyboardInterrupt
-        self.received.append(number)
-
-    def on_step(self, run: Run, info: StepInfo) -> bool:
-        return bool(self.received)
-
-    def on_end(self, run: Run) -> None:
-        for number, handler in self.old.items():
-            signal.signal(number, handler)
-
-
 class Save(Callback):
-    """Leaves a checkpoint every `checkpoint_every` iterations, and when the run is to stop."""
+    """Leaves a checkpoint every `checkpoint_every` iterations, and when the run is to stop.
+
+    A state that is not finite is not saved: it would take the place of one that is.
+    """
 
     def __init__(self, folder: RunFolder, record: Record) -> None:
         self.folder, self.record = folder, record
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if run.stopping or is_due(run, info, run.config.checkpoint_every):
-            require_finite(info)
-            positions = self.record.log.positions()
-            checkpoint.save(self.folder, run.iteration, run.checkpoint(positions))
+            run.require_finite_update()
+            saved = run.checkpoint(self.record.log.positions())
+            require_finite_state(saved.arrays[STATE], run.iteration, run.config.seed_list)
+            keep = run.config.keep_checkpoints
+            checkpoint.save(self.folder, run.iteration, saved, keep=keep)
 
 
 def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
     """One row per seed."""
-    values, config = require_finite(info), run.config
+    values, config = run.require_finite_update(), run.config
     place = {
         "iterations": info.iteration,
         "env_steps": info.iteration * config.num_envs,
@@ -199,15 +193,3 @@ def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
         place | {"seed": seed} | {name: float(value[s]) for name, value in values.items()}
         for s, seed in enumerate(config.seed_list)
     ]
-
-
-def require_finite(info: StepInfo) -> dict[str, np.ndarray]:
-    """The metrics on the host; stops the run, its checkpoint untouched, if one is not finite."""
-    values = {name: np.asarray(value) for name, value in info.metrics.items()}
-    for name, value in values.items():
-        if not np.isfinite(value).all():
-            raise UserError(
-                f"{name} became {value} at iteration {info.iteration}; the checkpoint is kept. "
-                f"A smaller learning rate or {field('reward_scale')} usually helps."
-            )
-    return values

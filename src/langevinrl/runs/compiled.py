@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +18,7 @@ STREAMS = {"init": 0, "act": 1, "update": 2, "warmup": 3, "diagnose": 4}
 
 
 class Compiled(NamedTuple):
-    """What a run calls.  It belongs to the run: a process that makes many lets go of each."""
+    """What a run calls."""
 
     init: Callable[[Key], PyTree]
     act: Callable[[Key, int, PyTree, np.ndarray], Array]
@@ -29,11 +29,33 @@ class Compiled(NamedTuple):
 def compile_agent(agent: Agent, num_envs: int, num_updates: int) -> Compiled:
     """The functions below for one agent, each compiled when first called."""
     return Compiled(
-        jax.jit(partial(init, agent)),
-        jax.jit(partial(act, agent)),
-        jax.jit(partial(random_action, agent, num_envs)),
-        jax.jit(partial(update, agent, num_updates), donate_argnums=2),
+        compile_once(init, agent),
+        compile_once(act, agent),
+        compile_once(random_action, agent, num_envs),
+        compile_once(update, agent, num_updates, donate=2),
     )
+
+
+def compile_once(
+    function: Callable[..., Any], *fixed: Any, donate: int | None = None
+) -> Callable[..., Any]:
+    """`function` with its first arguments fixed, compiled when first called.
+
+    A second run of the same agent in this process, as after `learn` or with another seed, finds it
+    compiled.  `donate` is the argument, of those left, whose memory may be reused.
+    """
+    try:
+        return _compile_once(function, fixed, repr(fixed), donate)
+    except TypeError:  # a field of the user's own agent that cannot be compared, as a list
+        return jax.jit(partial(function, *fixed), donate_argnums=donate)
+
+
+# Of a few runs: a process that makes many lets go of the oldest.  The words tell 1 from 1.0.
+@lru_cache(maxsize=24)
+def _compile_once(
+    function: Callable[..., Any], fixed: tuple[Any, ...], words: str, donate: int | None
+) -> Callable[..., Any]:
+    return jax.jit(partial(function, *fixed), donate_argnums=donate)
 
 
 def seed_keys(seeds: Sequence[int]) -> Key:

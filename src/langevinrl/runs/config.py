@@ -7,18 +7,19 @@ import difflib
 import json
 import math
 import re
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from langevinrl.agents.presets import fields_of, names_of
-from langevinrl.errors import UserError, field, unknown
+from langevinrl.errors import UserError, field, require_none, said, unknown
 from langevinrl.registry import METHODS, Method
+from langevinrl.runs.checks import field_mistakes
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
+from langevinrl.runs.files import read_json, write_text
+from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -39,17 +40,10 @@ PAPER_ITERATIONS = {
 EVALUATIONS = 40  # per run, as in the released code
 
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
-BESIDE_LEARNING = ("out", "track", "compilation_cache")
-
-# What a field may hold if not the usual: whole numbers from 1, others from 0.
-RANGES: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**32 - 1),  # the bits a key is made from
-    "warmup": (0, math.inf),
-    "gamma": (0, 1),
-    "target_rate": (0, 1),
-    "log_alpha": (-math.inf, math.inf),
-    "spread": (0, 1),
-}
+BESIDE_LEARNING = (
+    "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
+    "preset",  # whose values are spelled out among the hyperparameters
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,8 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     # its name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
-    # settings that the agent's fields start from: paper, or fast for runs of minutes
+    # named values of the agent's fields, under those given: paper, or fast for short runs
+    # (nclql, lql, sac)
     preset: str = "paper"
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
@@ -75,6 +70,10 @@ class RunConfig:
     num_envs: int = 5  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
     async_envs: bool = False
+    # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
+    env_timeout: float = 300.0
+    # if an environment fails: stop, or make it anew and go on without the step that failed
+    on_env_error: Literal["stop", "reset"] = "stop"
     # half-width of the box the agent acts in, stretched to the task's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
@@ -86,6 +85,7 @@ class RunConfig:
     eval_every: int | None = None
     eval_episodes: int = 20  # episodes per evaluation, played side by side
     checkpoint_every: int = 5_000  # iterations between checkpoints
+    keep_checkpoints: int = 2  # the last so many are kept, should the newest be damaged
     log_every: int = 100  # iterations between lines of metrics.jsonl
     # log to these too: tensorboard, wandb, trackio, mlflow
     track: tuple[str, ...] = ()
@@ -103,14 +103,29 @@ class RunConfig:
 
     def resolved(self) -> RunConfig:
         """The same run with every default spelled out, checked."""
-        return RunConfig(**plain(vars(self)))._resolved()
+        require_none(self.mistakes())
+        return self._plain()._resolved()
+
+    def _plain(self) -> RunConfig:
+        """The same with values of JSON's own types."""
+        fields = plain(vars(self))
+        if isinstance(self.track, str):  # one alone, as people write it
+            fields["track"] = (self.track,)
+        return RunConfig(**fields)
+
+    def mistakes(self) -> list[str]:
+        """A sentence for all that is wrong with it, as far as can be told without its task."""
+        own = self._plain()
+        found = field_mistakes(RunConfig, vars(own))
+        if not found:
+            found = [*said(require_json, own.env_kwargs), *own._size_mistakes(), *said(own._length)]
+        if isinstance(own.agent, str) and isinstance(own.hyperparameters, dict):
+            found += own._agent_mistakes()
+        return found
 
     def _resolved(self) -> RunConfig:
-        _check(RunConfig, vars(self))
-        require_json(self.env_kwargs)
         hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
-        iterations = self._length() if self.iterations is None else self.iterations
-        self._check_sizes()
+        iterations = self._length()
         every = default_eval_every(iterations) if self.eval_every is None else self.eval_every
         return dataclasses.replace(
             self,
@@ -125,19 +140,32 @@ class RunConfig:
         agent, env = (re.sub(r"[^\w.-]+", "-", name).strip("-") for name in (self.agent, self.env))
         return f"runs/{agent}-{env}-{self.seed}"
 
-    def _check_sizes(self) -> None:
-        """Fields that must fit each other."""
+    def _size_mistakes(self) -> list[str]:
+        """Of fields that must fit each other."""
+        found = []
+        if self.env.startswith(":"):
+            found.append(f"env is {self.env!r}; expected a Gymnasium id or module:function")
         if self.action_bound == 0:
-            raise UserError(f"{field('action_bound', 0)} leaves no room to act")
+            found.append(f"{field('action_bound', 0)} leaves no room to act")
         warmup = field("warmup", self.warmup)
         if self.warmup < self.batch_size:
-            raise UserError(f"{warmup} is less than one batch of {self.batch_size}")
+            found.append(f"{warmup} is less than one batch of {self.batch_size}")
         if self.capacity < self.warmup:
-            raise UserError(f"{field('capacity', self.capacity)} is less than {warmup}")
+            found.append(f"{field('capacity', self.capacity)} is less than {warmup}")
+        if max(self.seed_list[-1], 0) > 2**32 - 1:
+            found.append(
+                f"{field('seeds', self.seeds)} from {field('seed', self.seed)} ends at "
+                f"{self.seed_list[-1]}; the largest seed there is is {2**32 - 1}"
+            )
+        if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in self.out or ""):
+            found.append(f"{field('out')} is {self.out!r}; expected a path that can be printed")
+        return found
 
     def _length(self) -> int:
-        """How long the paper trains on this task."""
+        """How many iterations: as told, or as long as the paper trains on this task."""
         task = self.env.split("-v")[0]
+        if self.iterations is not None:
+            return self.iterations
         if task in PAPER_ITERATIONS:
             return PAPER_ITERATIONS[task]
         near = difflib.get_close_matches(task, PAPER_ITERATIONS, n=1)
@@ -149,37 +177,56 @@ class RunConfig:
 
     def make_agent(self, spec: Spec) -> Agent:
         """The agent for a task of these sizes."""
+        require_none(self._agent_mistakes())
         kind = agent_class(self.agent)
-        known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
-        for name in self.hyperparameters:
-            if name not in known:
-                raise UserError(unknown(f"field of {self.agent}", name, known))
-        if self.preset not in names_of(self.agent):
-            raise UserError(unknown(f"preset of {self.agent}", self.preset, names_of(self.agent)))
-        values = fields_of(self.agent, self.preset) | plain(self.hyperparameters)
-        _check(kind, values)  # first: an agent compares its fields with each other
+        values = preset_fields(kind, self.preset) | plain(self.hyperparameters)
         agent: Agent = kind(spec=spec, **values)
         return agent
 
-    def write(self, path: Path) -> None:
-        draft = path.with_suffix(".partial")  # so that a crash leaves the old one whole
-        draft.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
-        draft.replace(path)
+    def _agent_mistakes(self) -> list[str]:
+        """Of the agent's name, or of its hyperparameters."""
+        try:
+            kind = agent_class(self.agent)
+        except UserError as error:
+            return [str(error)]
+        known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
+        strange = [name for name in self.hyperparameters if name not in known]
+        if self.preset not in preset_names(kind):
+            return [unknown(f"preset of {self.agent}", self.preset, preset_names(kind))]
+        given = preset_fields(kind, self.preset) | plain(self.hyperparameters)
+        values = {name: value for name, value in given.items() if name in known}
+        found = [unknown(f"field of {self.agent}", str(name), known) for name in strange]
+        found += field_mistakes(kind, values)
+        # Last, if at all: an agent compares its fields with each other.
+        return found or said(kind, spec=Spec(1, 1), **values)
+
+    def imported(self) -> list[str]:
+        """What running it would import by name: an agent or an environment of someone's own."""
+        return importing_names(self.agent, self.env, self.env_kwargs)
+
+    def write(self, path: Path, *, exclusive: bool = False) -> None:
+        """As JSON, whole or not at all; `exclusive` refuses a path where there is one."""
+        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        write_text(path, text, exclusive=exclusive)
 
     @classmethod
-    def read(cls, path: Path) -> RunConfig:
-        try:
-            table = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise UserError(f"cannot read a run configuration from {path}: {error}") from error
+    def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
+        """The configuration in a file, whose names are fit to be followed (`runs.trust`)."""
+        config = cls.parse(path)
+        require_trusted(path, config.imported(), trust)
+        return config
+
+    @classmethod
+    def parse(cls, path: Path) -> RunConfig:
+        """The configuration in a file, to be looked at: its names may be a stranger's."""
+        table = read_json(path, "a run configuration")
         if not isinstance(table, dict) or "env" not in table:
             raise UserError(f"{path} is not a run configuration: it names no env")
         known = [f.name for f in dataclasses.fields(cls)]
-        for name in table:
-            if name not in known:
-                raise UserError(f"{path}: " + unknown("field", name, known))
-        config = cls(**plain(table))
-        _check(cls, vars(config))
+        own = {name: value for name, value in plain(table).items() if name in known}
+        strange = [unknown("field", name, known) for name in table if name not in known]
+        require_none(strange + field_mistakes(cls, own), f"{path}: ")
+        config = cls(**own)
         return dataclasses.replace(config, hyperparameters=plain(config.hyperparameters))
 
 
@@ -194,11 +241,21 @@ def agent_class(name: str) -> type[Any]:
         raise UserError(unknown("agent", name, [*METHODS, "module:Class"]))
     try:
         kind = METHODS[name].load() if name in METHODS else Method(name, "", "", "", "").load()
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f"agent {name!r} cannot be loaded: {error}") from error
     if not (dataclasses.is_dataclass(kind) and hasattr(kind, "update")):
         raise UserError(f"{name!r} is no agent; docs/adding-an-agent.md says what one is")
     return kind
+
+
+def preset_names(kind: type[Any]) -> list[str]:
+    """The presets of an agent; an agent written elsewhere may have none but its defaults."""
+    return ["paper", *getattr(kind, "presets", {})]
+
+
+def preset_fields(kind: type[Any], preset: str) -> dict[str, Any]:
+    """The fields that a preset sets otherwise than the agent's defaults."""
+    return {} if preset == "paper" else dict(kind.presets[preset])
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,42 +279,3 @@ def _plain(value: Any) -> Any:
 def agent_fields(agent: Any) -> dict[str, Any]:
     """An agent's hyperparameters by name: all its fields but the task's sizes."""
     return {f.name: getattr(agent, f.name) for f in dataclasses.fields(agent) if f.name != "spec"}
-
-
-def _check(kind: type[Any], values: dict[str, Any]) -> None:
-    """Every field's value has its declared type, and its numbers are finite and in range."""
-    hints = get_type_hints(kind)
-    for name, value in values.items():
-        hint = hints[name]
-        if not _fits(value, hint):
-            raise UserError(f"{name} is {value!r}; expected {_describe(hint)}")
-        if value == () and get_args(hint)[:1] == (int,):
-            raise UserError(f"{name} has no numbers; expected at least one")
-        least, most = RANGES.get(name, (0 if hint is float else 1, math.inf))
-        for number in value if isinstance(value, tuple) else (value,):
-            if isinstance(number, bool) or not isinstance(number, int | float):
-                continue
-            if not (math.isfinite(number) and least <= number <= most):
-                limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
-                raise UserError(f"{name} is {value!r}; expected a finite number {limits}")
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin = get_origin(hint)
-    if origin is Literal:
-        return value in get_args(hint)
-    if origin in (Union, types.UnionType):
-        return any(_fits(value, option) for option in get_args(hint))
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, get_args(hint)[0]) for item in value)
-    if hint is float:
-        return isinstance(value, float | int) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, origin or hint)
-
-
-def _describe(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return " or ".join(map(repr, get_args(hint)))
-    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")

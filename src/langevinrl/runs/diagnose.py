@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -62,7 +61,7 @@ class Diagnosis:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._compiled: Callable[..., dict[str, Any]] = jax.jit(partial(_over_seeds, agent))
+        self._compiled: Callable[..., dict[str, Any]] = compiled.compile_once(_over_seeds, agent)
 
     def __call__(
         self, seeds: Key, step: int, state: PyTree, replay: Replay

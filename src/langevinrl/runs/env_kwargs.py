@@ -29,7 +29,7 @@ def parse_kwargs(words: list[str]) -> dict[str, Any]:
 def _read_object(word: str) -> dict[str, Any]:
     try:
         return dict(json.loads(word))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{word!r} is not JSON: {error}") from error
 
 
@@ -38,7 +38,7 @@ def _read_value(text: str) -> Any:
         return PYTHON_WORDS[text]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -51,7 +51,7 @@ def require_json(table: dict[str, Any]) -> None:
     """Refuses what a run's configuration could not hold."""
     try:
         same = json.loads(json.dumps(table)) == table
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         same = False
     if not same:
         raise UserError(

@@ -24,8 +24,12 @@ class EpisodeStats:
             deque(maxlen=WINDOW) for _ in range(shape[0])
         ]
 
-    def add(self, reward: np.ndarray, ended: np.ndarray) -> None:
-        """Count one vector step: rewards (S, E), and where an episode ended with it."""
+    def add(self, reward: np.ndarray, ended: np.ndarray, cut: np.ndarray | None = None) -> None:
+        """Count one vector step: rewards (S, E), where an episode ended with it, and where (`cut`)
+        the one before was lost with its environment, which does not count."""
+        if cut is not None:
+            self.totals[cut] = 0.0
+            self.lengths[cut] = 0
         self.totals += reward
         self.lengths += 1
         if not ended.any():

@@ -14,6 +14,7 @@ from langevinrl.agents import Agent, Refining
 from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed
 from langevinrl.errors import UserError, field
 from langevinrl.registry import METHODS
+from langevinrl.runs.compiled import compile_once
 from langevinrl.types import Array, PyTree
 
 # What an action's randomness comes from, outside of training:
@@ -89,6 +90,10 @@ def policy(agent: Agent, state: PyTree, obs: Array, seed: Array, mode: Mode = "k
     return jnp.clip(jax.vmap(one)(obs, seed), -bound, bound)
 
 
+def _policy_over_seeds(agent: Agent, mode: Mode, state: PyTree, obs: Array, seed: Array) -> Array:
+    return jax.vmap(partial(policy, agent, mode=mode))(state, obs, seed)
+
+
 def row_seeds(obs: np.ndarray, mode: Mode, generator: np.random.Generator) -> np.ndarray:
     """The seed of each row of observations (..., O): its own bits, or a fresh one if sampled."""
     if mode == "sampled":
@@ -106,11 +111,13 @@ class Evaluator:
         seeds: Sequence[int],
         num_episodes: int,
         mode: Mode = "keyed",
+        timeout: float = 0.0,
     ) -> None:
+        """`timeout` is the seconds that one environment may take for a step; 0 is no limit."""
         self.seeds, self.num_episodes = list(seeds), num_episodes
         self.mode = require_mode(agent, mode)
-        self.envs = VectorEnv(env, seeds, num_episodes, agent.spec.act_bound)
-        self.policy = jax.jit(jax.vmap(partial(policy, agent, mode=self.mode)))
+        self.envs = VectorEnv(env, seeds, num_episodes, agent.spec.act_bound, timeout=timeout)
+        self.policy = compile_once(_policy_over_seeds, agent, self.mode)
 
     def play(self, state: PyTree, seed: int) -> list[Episode]:
         """Episodes of every trained seed (state has a leading S); starts depend on `seed` only."""

@@ -5,9 +5,11 @@ versions.json    what it was made with
 spaces.json      what the task observes and how it acts, so that loading needs no environment
 metrics.jsonl    losses and values, training's episodes, how the agent samples: a line per seed
 evaluations.csv  a row per evaluation episode
+bad_numbers.json the batch of an update that gave numbers which are not finite, if one did
 resumes.jsonl    a line for each time it was taken up again: from where, with which versions
 trackers.json    what trackers call the run, if it has any (docs/logging.md)
-checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json
+checkpoints/     000001000/ and so on: arrays in safetensors, the rest in metadata.json, and
+                 manifest.json, by which damage is found
 curve.png        return over iterations
 video.mp4        what `langevinrl video` recorded; videos/ has those of RecordVideo
 
@@ -17,12 +19,16 @@ The folder of a sweep has sweep.json, its run folders in jobs/, and the standing
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
+import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -32,18 +38,25 @@ CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
 )  # fmt: skip
 CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
-SPACES = "spaces.json"
+SPACES, BAD_NUMBERS = "spaces.json", "bad_numbers.json"
 VIDEO, VIDEOS, TRACKERS = "video.mp4", "videos", "trackers.json"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # Of one job's state: how far it is, what went wrong at each try, that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
 CLAIM = "claim."  # and a number, while a process works on it
-METADATA, ARRAYS = "metadata.json", ".safetensors"  # of a checkpoint
+METADATA, MANIFEST, ARRAYS = "metadata.json", "manifest.json", ".safetensors"  # of a checkpoint
 STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
 EVALUATION_COLUMNS = (
     "agent", "env", "seed", "iterations", "env_steps", "episode", "return", "length",
     "wall_seconds",
 )  # fmt: skip
+
+
+class DiskError(UserError):
+    """The disk refused what a run has to write: no slip, so that another try may pass."""
+
+    exit_code = 1
+
 
 Kind: TypeAlias = Literal["run", "model", "sweep", "none"]
 
@@ -61,6 +74,7 @@ class RunFolder:
         self.resumes = self.path / RESUMES
         self.curve = self.path / CURVE
         self.spaces = self.path / SPACES
+        self.bad_numbers = self.path / BAD_NUMBERS
 
     def __str__(self) -> str:
         return str(self.path)
@@ -72,7 +86,8 @@ class RunFolder:
         if not self.config.is_file():
             return "none"
         saved = self.saved_checkpoints()
-        return "model" if saved and not (saved[-1] / f"{REPLAY}{ARRAYS}").exists() else "run"
+        with_replay = any((path / f"{REPLAY}{ARRAYS}").exists() for path in saved)
+        return "model" if saved and not with_replay else "run"
 
     def require_config(self) -> None:
         """Refuses a folder that holds no run and no model."""
@@ -110,13 +125,14 @@ class RunFolder:
             if is_our_checkpoint(checkpoint):
                 shutil.rmtree(checkpoint)
         files = (self.config, self.versions, self.metrics, self.evaluations, self.resumes)
-        for file in (*files, self.spaces, self.curve):
+        for file in (*files, self.spaces, self.curve, self.bad_numbers):
             file.unlink(missing_ok=True)
 
     def create(self, made_with: dict[str, Any]) -> None:
         """Lay out the folder: a place for checkpoints, and the list of versions last."""
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
-        self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
+        with _told_in_words(self):
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
 
     def read_evaluations(self) -> list[dict[str, Any]]:
         """A row per evaluation episode, everything as text."""
@@ -134,7 +150,7 @@ class RunFolder:
 
     def record_resume(self, iteration: int, made_with: dict[str, Any]) -> None:
         """Note that the run was taken up again here, and with what."""
-        with self.resumes.open("a") as file:
+        with _told_in_words(self), self.resumes.open("a") as file:
             file.write(json.dumps({"iteration": iteration, **made_with}) + "\n")
 
     def saved_iteration(self) -> int:
@@ -145,7 +161,14 @@ class RunFolder:
     def saved_checkpoints(self) -> list[Path]:
         """Whole checkpoints, the oldest first; of one iteration the spare copy comes first."""
         found = [path for path in self.checkpoints.glob("*") if _is_whole(path)]
-        return sorted(found, key=lambda path: (path.stem, not path.suffix))
+        return sorted(found, key=lambda path: (int(path.stem), not path.suffix))
+
+    def describe_saved(self) -> str:
+        """A sentence on what can be gone on from, for whoever tells of a failure."""
+        saved = self.saved_checkpoints()
+        if not saved:
+            return "There is no checkpoint yet"
+        return f"The checkpoint of iteration {int(saved[-1].stem)} is kept"
 
 
 def _num_lines(path: Path, most: int) -> int:
@@ -178,39 +201,78 @@ def is_our_checkpoint(path: Path) -> bool:
 
 
 def _is_whole(path: Path) -> bool:
-    return bool(re.fullmatch(r"\d{9,}(\.old)?", path.name)) and path.is_dir()
+    ours = re.fullmatch(r"\d{9,}(\.old)?", path.name)
+    return bool(ours) and path.is_dir() and not path.is_symlink()
 
 
 class RunLog:
     """The two log files of a run folder, appended to, and cut back to a checkpoint on resume."""
 
     def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
+        """`positions` are the lengths that a checkpoint knew the files at."""
         self.paths = {METRICS: folder.metrics, EVALUATIONS: folder.evaluations}
-        for name, path in self.paths.items():
-            path.touch()
-            kept = min((positions or {}).get(name, 0), path.stat().st_size)
-            with path.open("r+b") as file:
-                file.truncate(kept)  # never beyond its end: that would pad with zero bytes
-        self.files = {name: path.open("a", newline="") for name, path in self.paths.items()}
-        self.table = csv.DictWriter(self.files[EVALUATIONS], EVALUATION_COLUMNS)
+        with _told_in_words(folder):
+            for name, path in self.paths.items():
+                _cut(path, (positions or {}).get(name, 0))
+            # Nothing waits in memory: a line is in the file, or an error was raised.
+            self.files = {n: path.open("ab", buffering=0) for n, path in self.paths.items()}
+        self.folder = folder
         if self.paths[EVALUATIONS].stat().st_size == 0:
-            self.table.writeheader()
+            self._append(EVALUATIONS, csv_lines([EVALUATION_COLUMNS]))
 
     def write_metrics(self, rows: Iterable[dict[str, Any]]) -> None:
-        for row in rows:
-            self.files[METRICS].write(json.dumps(row) + "\n")
-        self.files[METRICS].flush()
+        self._append(METRICS, "".join(json.dumps(row) + "\n" for row in rows))
 
     def write_evaluations(self, rows: Iterable[dict[str, Any]]) -> None:
-        self.table.writerows(rows)
-        self.files[EVALUATIONS].flush()
+        lines = [[row[name] for name in EVALUATION_COLUMNS] for row in rows]
+        self._append(EVALUATIONS, csv_lines(lines))
+
+    def _append(self, name: str, lines: str) -> None:
+        left = memoryview(lines.encode())
+        with _told_in_words(self.folder):
+            while left:
+                left = left[self.files[name].write(left) :]
 
     def positions(self) -> dict[str, int]:
-        """Bytes written so far, for the checkpoint."""
-        for file in self.files.values():
-            file.flush()
-        return {name: path.stat().st_size for name, path in self.paths.items()}
+        """Bytes written so far, which the disk then has, for the checkpoint."""
+        with _told_in_words(self.folder):
+            for file in self.files.values():
+                os.fsync(file.fileno())
+            return {name: path.stat().st_size for name, path in self.paths.items()}
 
     def close(self) -> None:
         for file in self.files.values():
             file.close()
+
+
+def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+@contextmanager
+def _told_in_words(folder: RunFolder) -> Iterator[None]:
+    """A full or vanished disk as the user's to mend."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DiskError(f"cannot write to {folder}: {reason}. {folder.describe_saved()}") from error
+
+
+def _cut(path: Path, length: int) -> None:
+    """Shorten a log to what a checkpoint knew of it, or to the whole lines that are left of that.
+
+    What is missing cannot be had again; that is said, and the run goes on.
+    """
+    path.touch()
+    content = path.read_bytes()[:length]
+    whole = content.rfind(b"\n") + 1
+    if whole < length:
+        print(
+            f"langevinrl: {path} has lost lines that its checkpoint knew of: {whole} of {length} "
+            "bytes are left in whole lines, and the run goes on after these.",
+            file=sys.stderr,
+        )
+    os.truncate(path, whole)

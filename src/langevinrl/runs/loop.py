@@ -19,7 +19,9 @@ from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.episodes import EpisodeStats
 from langevinrl.runs.evaluate import Evaluation
+from langevinrl.runs.finite import LastUpdate, require_finite_actions, require_finite_update
 from langevinrl.runs.folder import ENVS, REPLAY, STATE
+from langevinrl.runs.metadata import require_metadata, told_as_damage
 from langevinrl.runs.replay import Replay
 from langevinrl.types import Array, PyTree, Spec
 
@@ -63,12 +65,12 @@ class Run:
         if start is None:
             require_sound(self.env)
         seeds = config.seed_list
-        self.envs = VectorEnv(
-            self.env, seeds, config.num_envs, config.action_bound, config.async_envs
-        )
+        self.envs = self._build_envs()
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
-            self.replay = Replay(self.envs.spec, config.capacity, seeds, self.agent.columns)
+            self.replay = Replay(
+                self.envs.spec, config.capacity, seeds, self.agent.columns, num_envs=config.num_envs
+            )
         except BaseException:
             self.envs.close()
             raise
@@ -76,6 +78,7 @@ class Run:
         self.seed_keys = compiled.seed_keys(seeds)
         self._compile()
         self.vector_steps = 0  # taken so far, warm-up included
+        self.last_update: LastUpdate | None = None
         self.stopping = False  # a callback has asked for it
         self.exact = True  # the environments are where a checkpoint left them
         self.began = time.monotonic()
@@ -120,21 +123,35 @@ class Run:
         config, step = self.config, self.vector_steps
         warming_up = step < config.warmup_steps
         if warming_up or config.random_actions:
-            action = self.compiled.random_action(self.seed_keys, step)
+            drawn = self.compiled.random_action(self.seed_keys, step)
         else:
-            action = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
-        transition = self.envs.step(np.asarray(action))
+            drawn = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
+        action = np.asarray(drawn)
+        # The update before this is done, as the action was drawn from its weights: no waiting.
+        self.require_finite_update()
+        require_finite_actions(action, self.iteration, config.seed_list)
+        transition = self.envs.step(action)
         self.replay.add(transition)
-        self.episodes.add(transition.reward, self.envs.ended)
+        self.episodes.add(transition.reward, self.envs.ended, self.envs.cut)
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})
         batch = self.replay.sample(config.batch_size * config.updates_per_iteration)
         updated = self.compiled.update(self.seed_keys, step, self.state, batch)
         self.state, metrics, rewrite = updated
+        self.last_update = LastUpdate(self.iteration, metrics, batch)
         if rewrite is not None:
-            self.replay.rewrite(batch.row, jax.tree.map(np.asarray, rewrite))  # type: ignore[arg-type]  # a NumPy batch
+            columns = jax.tree.map(np.asarray, rewrite)
+            for column in columns.values():
+                require_finite_actions(column, self.iteration, config.seed_list)
+            self.replay.rewrite(batch.row, columns)  # type: ignore[arg-type]  # a NumPy batch
         return StepInfo(False, self.iteration, self.state, metrics)
+
+    def require_finite_update(self) -> dict[str, np.ndarray]:
+        """The metrics of the last update, on the host; stops the run if one is not finite."""
+        if self.last_update is None:
+            return {}
+        return require_finite_update(self.last_update, self.config.seed_list)
 
     def report(self, evaluation: Evaluation) -> None:
         """Tell every callback of an evaluation."""
@@ -166,7 +183,13 @@ class Run:
             REPLAY: self.replay.arrays(),
             ENVS: self.envs.arrays(),
         }
-        return Checkpoint(arrays, metadata)
+        return Checkpoint(arrays, metadata, dataclasses.asdict(self.config))
+
+    def _build_envs(self) -> VectorEnv:
+        config = self.config
+        faults = (config.env_timeout, config.on_env_error)
+        steps = (config.num_envs, config.action_bound, config.async_envs)
+        return VectorEnv(self.env, config.seed_list, *steps, *faults)
 
     def _compile(self) -> None:
         config = self.config
@@ -174,13 +197,16 @@ class Run:
         self.compiled = compiled.compile_agent(self.agent, *numbers)
 
     def _restore(self, saved: Checkpoint) -> None:
-        arrays, metadata = saved
+        arrays, metadata, _ = saved
+        require_metadata(metadata, self.config)
         self.vector_steps = metadata["step"]
         self.began = time.monotonic() - metadata["wall_seconds"]
         self.state = checkpoint.fill_leaves(self.state, arrays[STATE])
-        self.replay.restore(arrays[REPLAY], metadata["replay"])
+        with told_as_damage():
+            self.replay.restore(arrays[REPLAY], metadata["replay"])
         self.exact = self.envs.restore(arrays[ENVS], metadata["envs"], restart=self.vector_steps)
-        self.episodes.restore(metadata.get("episodes"), self.exact)
+        with told_as_damage():
+            self.episodes.restore(metadata["episodes"], self.exact)
 
     def _heed(self, wants_stop: bool | None) -> None:
         self.stopping = self.stopping or bool(wants_stop)

@@ -7,45 +7,15 @@ never written to, unless its user asks for that.
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
+import stat
 from pathlib import Path
 
 from langevinrl.errors import UserError, field
-from langevinrl.runs.folder import RunFolder
-
-try:
-    import fcntl
-except ImportError:  # no such locks here: a folder in use is then told by its files alone
-    fcntl = None  # type: ignore[assignment]
-
-
-class Hold:
-    """A mark on a folder that goes with the process, however that ends."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        """Tries to take it: `taken` if this process has it now, `foreign` if another has."""
-        self.handle: int | None = None
-        self.foreign = False
-        if fcntl is None:
-            return
-        handle = os.open(folder.path, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.handle = handle
-        except OSError as error:  # held by another, or a file system that has no locks
-            self.foreign = isinstance(error, BlockingIOError)
-            os.close(handle)
-
-    @property
-    def taken(self) -> bool:
-        return self.handle is not None
-
-    def release(self) -> None:
-        if self.handle is not None:
-            os.close(self.handle)
-            self.handle = None
+from langevinrl.runs.files import reason_of
+from langevinrl.runs.folder import CHECKPOINTS, CURVE, TRACKERS, RunFolder
+from langevinrl.runs.hold import LOCK, Hold
 
 
 class _TakenError(UserError):
@@ -54,8 +24,11 @@ class _TakenError(UserError):
 
 def require_available(folder: RunFolder) -> None:
     """Refuses early, before anything is built, what `take` would refuse."""
-    if not (folder.config.exists() and folder.is_untouched()):
-        folder.require_free()
+    try:
+        if not (folder.config.exists() and folder.is_untouched()):
+            folder.require_free()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise UserError(f"cannot use the run folder {folder}: {reason_of(error)}") from None
 
 
 def take(place: str, *, numbered: bool, overwrite: bool = False) -> tuple[RunFolder, Hold]:
@@ -79,9 +52,16 @@ def _take(folder: RunFolder, overwrite: bool) -> Hold:
     fresh = _make(folder.path)
     hold = Hold(folder)
     if hold.foreign:
-        raise _TakenError(f"another process trains in {folder}; choose another {field('out')}")
+        raise _TakenError(
+            f"another process trains in {folder}{hold.who}; choose another {field('out')}"
+        )
     if fresh:
         return hold
+    try:
+        require_ordinary(folder)
+    except UserError:
+        hold.release()
+        raise
     if folder.config.exists() and (overwrite or (hold.taken and folder.is_untouched())):
         folder.clear()
         return hold
@@ -101,10 +81,50 @@ def _make(path: Path) -> bool:
         if not path.is_dir():
             raise UserError(f"{path} is a file; a run needs a folder") from None
     except OSError as error:
-        reason = error.strerror or errno.errorcode.get(error.errno or 0, "unknown")
-        raise UserError(f"cannot make the run folder {path}: {reason}") from None
+        raise UserError(f"cannot make the run folder {path}: {reason_of(error)}") from None
     else:
         return True
+    require_writable(path)
+    return False
+
+
+def require_writable(path: Path) -> None:
+    """Refuses a folder that nothing can be written to, before anything is built."""
     if not os.access(path, os.W_OK | os.X_OK):
         raise UserError(f"cannot write to the run folder {path}: permission denied")
-    return False
+
+
+def require_ordinary(folder: RunFolder) -> None:
+    """Refuses a folder in which what a run writes to is a link, a pipe or the like.
+
+    Through a link its logs would be cut and its checkpoints replaced outside of the folder.
+    """
+    files = (folder.config, folder.versions, folder.metrics, folder.evaluations, folder.resumes)
+    beside = [folder.path / name for name in (TRACKERS, CURVE, LOCK)]
+    for path in (*files, folder.spaces, *beside, folder.checkpoints):
+        try:
+            mode = path.lstat().st_mode
+        except OSError:
+            continue
+        wanted = stat.S_ISDIR if path.name == CHECKPOINTS else stat.S_ISREG
+        if not wanted(mode):
+            kind = "folder" if path.name == CHECKPOINTS else "file"
+            what = "a link" if stat.S_ISLNK(mode) else f"no ordinary {kind}"
+            raise UserError(
+                f"{path} is {what}: a run writes only inside its folder. Put the {kind} there"
+            )
+
+
+def hold_again(folder: RunFolder, *, take_over: bool = False) -> Hold:
+    """Hold the folder of a run that is to go on.
+
+    `take_over`: although another process has it, which a sweep has given up as it does not answer.
+    """
+    require_ordinary(folder)
+    require_writable(folder.path)
+    hold = Hold(folder, take_over=take_over)
+    if hold.foreign:
+        raise UserError(
+            f"another process trains in {folder}{hold.who}; wait for it, or end it first"
+        )
+    return hold

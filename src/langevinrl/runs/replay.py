@@ -1,28 +1,43 @@
-"""Replay: a ring of transitions in host memory, one ring per seed."""
+"""Replay: a ring of transitions in host memory, one per seed, each observation stored once."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from langevinrl.errors import UserError, field
+from langevinrl.runs.final_obs import FinalObs
+from langevinrl.runs.memory import free_memory
 from langevinrl.types import Batch, Spec, Transition
+
+BLOCK = 4096  # rows of an older checkpoint looked at together
 
 
 class Replay:
     """The last `capacity` transitions of every seed; drawn uniformly with replacement.
 
-    All seeds fill in step.  Memory is claimed from the system only as rows are first written.
+    Every seed adds E = `num_envs` rows a step, so the next step of a row's environment stands E
+    rows further on, and its observation is the row's next observation.  Where it is not, as an
+    episode ended or the environments were started afresh, the true one is kept apart: found by
+    comparing the two, so that no caller has to tell.  Memory is claimed from the system only as
+    rows are first written.
     """
 
     def __init__(
-        self, spec: Spec, capacity: int, seeds: Sequence[int], columns: dict[str, str] | None = None
+        self,
+        spec: Spec,
+        capacity: int,
+        seeds: Sequence[int],
+        columns: dict[str, str] | None = None,
+        *,
+        num_envs: int = 1,
     ) -> None:
-        num_seeds = len(seeds)
-        self.capacity, self.columns = capacity, columns or {}
+        """`columns`: further ones and the field each starts as; `num_envs`: rows a step adds."""
+        if capacity < num_envs:
+            raise UserError(f"{field('capacity', capacity)} is less than {num_envs} environments")
+        self.capacity, self.num_envs, self.columns = capacity, num_envs, columns or {}
         self.size = self.position = 0
         self.generators = [np.random.default_rng([seed, 0x5EED]) for seed in seeds]
         shapes: dict[str, tuple[int, ...]] = {
@@ -30,36 +45,51 @@ class Replay:
             "action": (spec.act_dim,),
             "reward": (),
             "bootstrap": (),
-            "next_obs": (spec.obs_dim,),
         }
         shapes |= {name: shapes[source] for name, source in self.columns.items()}
-        num_bytes = 4 * num_seeds * capacity * sum(int(np.prod(shape)) for shape in shapes.values())
-        _check_fits(num_bytes, capacity)
-        self.num_bytes = num_bytes
+        numbers = 1 + sum(int(np.prod(shape)) for shape in shapes.values())  # 1: final_obs.place
+        # Final observations come on top, one for each episode end among the rows.
+        self.num_bytes = 4 * len(seeds) * capacity * numbers
+        _check_fits(self.num_bytes, capacity)
         self.rings = {
-            name: np.zeros((num_seeds, capacity, *shape), np.float32)
+            name: np.zeros((len(seeds), capacity, *shape), np.float32)
             for name, shape in shapes.items()
         }
+        self.final_obs = FinalObs(len(seeds), capacity, spec.obs_dim)
+        # What the last step led to, (S, E, O): no row has it yet.
+        self.newest = np.zeros((len(seeds), num_envs, spec.obs_dim), np.float32)
 
     def add(self, transition: Transition) -> None:
         """Store one step of E environments; the oldest rows make room."""
-        num_new = transition.reward.shape[1]
-        rows = (self.position + np.arange(num_new)) % self.capacity
+        if transition.reward.shape[1] != self.num_envs:
+            raise ValueError(f"{transition.reward.shape[1]} environments, not {self.num_envs}")
+        if self.size:
+            self._keep_apart(self._newest_rows(), self.newest, transition.obs)
+        rows = (self.position + np.arange(self.num_envs)) % self.capacity
+        self.final_obs.drop(rows)
         stored = transition._asdict()
         for name, ring in self.rings.items():
             ring[:, rows] = stored[self.columns.get(name, name)]
-        self.position = (self.position + num_new) % self.capacity
-        self.size = min(self.size + num_new, self.capacity)
+        self.newest[...] = transition.next_obs
+        self.position = (self.position + self.num_envs) % self.capacity
+        self.size = min(self.size + self.num_envs, self.capacity)
 
     def sample(self, batch_size: int) -> Batch:
         """A batch per seed, (S, B, ...); each seed draws from a generator of its own."""
         row = np.stack([g.integers(self.size, size=batch_size) for g in self.generators])
-        drawn: dict[str, Any] = {
-            name: np.stack([own[r] for own, r in zip(ring, row, strict=True)])
-            for name, ring in self.rings.items()
-        }
+        drawn: dict[str, Any] = {name: _pick(ring, row) for name, ring in self.rings.items()}
         extra = {name: drawn.pop(name) for name in self.columns}
+        drawn["next_obs"] = self.next_obs(row)
         return Batch(**drawn, row=row.astype(np.int32), extra=extra)  # type: ignore[arg-type]
+
+    def next_obs(self, row: np.ndarray) -> np.ndarray:
+        """The true next observations (S, B, O) of rows (S, B)."""
+        found = _pick(self.rings["obs"], row + self.num_envs)
+        age = (self.position - 1 - row) % self.capacity  # 0 for the last row that was written
+        if (seed_at := np.nonzero(age < self.num_envs))[0].size:
+            found[seed_at] = self.newest[seed_at[0], self.num_envs - 1 - age[seed_at]]
+        self.final_obs.fill(row, found)
+        return found
 
     def rewrite(self, row: np.ndarray, columns: dict[str, np.ndarray]) -> None:
         """Overwrite extra columns at the rows a batch came from."""
@@ -68,23 +98,97 @@ class Replay:
             self.rings[name][seed, row] = values
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The filled rows of every ring, for a checkpoint."""
-        return {name: ring[:, : self.size] for name, ring in self.rings.items()}
+        """For a checkpoint: the filled rows of every ring, and next observations not in them."""
+        rows = {name: ring[:, : self.size] for name, ring in self.rings.items()}
+        return rows | self.final_obs.arrays() | {"newest": self.newest}
 
     def metadata(self) -> dict[str, Any]:
         """What JSON can hold of it: how full it is, and where its generators stand."""
-        generators = [generator.bit_generator.state for generator in self.generators]
-        return {"size": self.size, "position": self.position, "generators": generators}
+        return {
+            "size": self.size,
+            "position": self.position,
+            "capacity": self.capacity,
+            "num_envs": self.num_envs,
+            "generators": [generator.bit_generator.state for generator in self.generators],
+        }
 
     def restore(self, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
+        """Go on from what `arrays` and `metadata` gave, also from before observations were shared.
+
+        Takes its arrays out of `arrays`: whoever goes on holding that holds no second replay, and
+        no file of a checkpoint that is long gone.
+        """
+        self._require_same_sizes(metadata)
         self.size, self.position = metadata["size"], metadata["position"]
         for name, ring in self.rings.items():
             rows = ring[:, : self.size]
-            if name not in arrays or arrays[name].shape != rows.shape:
-                raise UserError(f"checkpoint's replay does not fit this run: {name} differs")
-            rows[...] = arrays[name]
-        for generator, state in zip(self.generators, metadata["generators"], strict=True):
-            generator.bit_generator.state = state
+            rows[...] = _take(arrays, name, rows)
+        if "next_obs" in arrays:
+            self._share(_take(arrays, "next_obs", self.rings["obs"][:, : self.size]))
+        else:
+            self.newest[...] = _take(arrays, "newest", self.newest)
+            self.final_obs.restore(arrays, self.size)
+        try:
+            for generator, state in zip(self.generators, metadata["generators"], strict=True):
+                generator.bit_generator.state = state
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"checkpoint's replay has no sound generators: {error}") from error
+
+    def _require_same_sizes(self, saved: dict[str, Any]) -> None:
+        """Rows of another ring would be read in another order, and rows of zeros among them."""
+        said = "checkpoint's replay does not fit this run"
+        for name in ("capacity", "num_envs"):  # which older checkpoints do not tell
+            mine = getattr(self, name)
+            if saved.get(name, mine) != mine:
+                raise UserError(f"{said}: it has {field(name, saved[name])}, this run has {mine}")
+        size, position = saved.get("size"), saved.get("position")
+        full = size == self.capacity and position in range(self.capacity)
+        filling = size in range(0, self.capacity, self.num_envs) and position == size
+        if not (type(size) is type(position) is int and (full or filling)):
+            told = f"{size} rows, the next at {position}"
+            raise UserError(
+                f"{said}: {told}, cannot be of {self.capacity} filled {self.num_envs} at a time"
+            )
+
+    def _share(self, next_obs: np.ndarray) -> None:
+        """Keep of all next observations (S, size, O) those that are not the following row's."""
+        if not self.size:
+            return
+        self.newest[...] = next_obs[:, self._newest_rows()]
+        for start in range(0, self.size, BLOCK):
+            row = np.arange(start, min(start + BLOCK, self.size))
+            row = row[(self.position - 1 - row) % self.capacity >= self.num_envs]
+            following = self.rings["obs"][:, (row + self.num_envs) % self.capacity]
+            self._keep_apart(row, next_obs[:, row], following)
+
+    def _newest_rows(self) -> np.ndarray:
+        """The rows (E,) of the last step."""
+        return (self.position - self.num_envs + np.arange(self.num_envs)) % self.capacity
+
+    def _keep_apart(self, row: np.ndarray, next_obs: np.ndarray, following: np.ndarray) -> None:
+        """Keep the next observations (S, N, O) of rows (N,) that differ from what follows them.
+
+        To the bit, as bytes: 0.0 and -0.0 are equal numbers, and NaN is unequal to itself.
+        """
+        bits = next_obs.view(np.uint32) != np.asarray(following, np.float32).view(np.uint32)
+        seed, at = np.nonzero(bits.any(axis=-1))
+        self.final_obs.put(seed, row[at], next_obs[seed, at])
+
+
+def _pick(ring: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Rows (S, B) of a ring (S, capacity, ...), counted round it."""
+    found = np.empty((*row.shape, *ring.shape[2:]), ring.dtype)
+    for own, its_rows, place in zip(ring, row, found, strict=True):
+        own.take(its_rows, axis=0, out=place, mode="wrap")
+    return found
+
+
+def _take(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
+    """Take an array that must be of the shape and type of another."""
+    array = arrays.pop(name, None)
+    if array is None or (array.shape, array.dtype) != (like.shape, like.dtype):
+        raise UserError(f"checkpoint's replay does not fit this run: {name} differs")
+    return array
 
 
 def _check_fits(num_bytes: int, capacity: int) -> None:
@@ -95,13 +199,3 @@ def _check_fits(num_bytes: int, capacity: int) -> None:
             f"replay would need {num_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; "
             f"try {field('capacity', fitting)} or fewer {field('seeds')}"
         )
-
-
-def free_memory() -> int:
-    """Bytes the system can still hand out."""
-    try:
-        with open("/proc/meminfo") as file:
-            table = dict(line.split(":", 1) for line in file)
-        return int(table["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):  # not Linux: all there is, free or not
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -16,10 +16,13 @@ from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 from langevinrl.runs import checkpoint, compiled
+from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.environment import EnvSource
+from langevinrl.runs.files import read_json, write_text
 from langevinrl.runs.folder import STATE, RunFolder
+from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import PyTree
 
 NAME_IT = "Name the environment: Model.load(DIR, env=...)"
@@ -37,7 +40,7 @@ class SavedModel(NamedTuple):
 
 def write_spaces(folder: RunFolder, spaces: TaskSpaces) -> None:
     """Beside the configuration, so that loading needs no environment."""
-    folder.spaces.write_text(json.dumps(spaces.to_json(), indent=2) + "\n")
+    write_text(folder.spaces, json.dumps(spaces.to_json(), indent=2) + "\n")
 
 
 def write_model(
@@ -51,7 +54,8 @@ def write_model(
     _require_model_place(folder)
     folder.path.mkdir(parents=True, exist_ok=True)
     metadata = {"iteration": iteration, "run": str(Path(config.out or "").absolute())}
-    weights = Checkpoint({STATE: checkpoint.name_leaves(state)}, metadata)
+    arrays = {STATE: checkpoint.name_leaves(state)}
+    weights = Checkpoint(arrays, metadata, dataclasses.asdict(config))
     checkpoint.save(folder, iteration, weights)
     write_spaces(folder, spaces)
     config.write(folder.config)
@@ -70,39 +74,51 @@ def _require_model_place(folder: RunFolder) -> None:
         )
 
 
-def read_model(path: str | Path, env: EnvSource | None = None) -> SavedModel:
+def read_model(path: str | Path, env: EnvSource | None = None, trust: bool = False) -> SavedModel:
     """The newest weights of a run folder or a saved model; needs no environment if none is given.
 
-    A given one must fit the weights, and its units are then the ones that count.
+    A given one must fit the weights, and its units are then the ones that count.  `trust` allows
+    an agent of someone's own that the folder names, which acting imports.
     """
     folder = RunFolder(path)
     folder.require_config()
-    config = RunConfig.read(folder.config)
+    config = RunConfig.parse(folder.config)
+    require_trusted(folder.path, importing_names(config.agent, "", {}), trust)
     recorded = _read_spaces(folder)
     if env is not None:
         spaces = measure_spaces(env.factory or env.name, config)
         if recorded is not None:
             _require_same_sizes(spaces, recorded, folder)
     else:
-        spaces = recorded or _rebuild_spaces(config)
+        spaces = recorded or _rebuild_spaces(folder, config, trust)
     agent = config.make_agent(spaces.spec)
     saved = checkpoint.load(folder, groups=[STATE])
+    require_unchanged(saved.config, config, str(folder.config))
+    _require_iteration(saved.metadata, folder)
     template = jax.eval_shape(jax.vmap(agent.init), compiled.seed_keys(config.seed_list))
     state = checkpoint.fill_leaves(template, saved.arrays[STATE])
     return SavedModel(config, agent, state, spaces, saved.metadata)
+
+
+def _require_iteration(metadata: dict[str, Any], folder: RunFolder) -> None:
+    done = metadata.get("iteration")
+    if not isinstance(done, int) or isinstance(done, bool) or done < 0:
+        raise UserError(f"the checkpoint in {folder} says that {done!r} iterations were done")
 
 
 def _read_spaces(folder: RunFolder) -> TaskSpaces | None:
     """What was written beside the configuration; None in folders of before that was done."""
     if not folder.spaces.exists():
         return None
+    table = read_json(folder.spaces, "the task's spaces")
     try:
-        return TaskSpaces.from_json(json.loads(folder.spaces.read_text()))
-    except (OSError, ValueError, KeyError) as error:
+        return TaskSpaces.from_json(table)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{folder.spaces} is damaged: {error!r}") from error
 
 
-def _rebuild_spaces(config: RunConfig) -> TaskSpaces:
+def _rebuild_spaces(folder: RunFolder, config: RunConfig, trust: bool) -> TaskSpaces:
+    require_trusted(folder.path, config.imported(), trust)
     try:
         return measure_spaces(as_factory(config.env, config.env_kwargs), config)
     except UserError as error:

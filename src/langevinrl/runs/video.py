@@ -28,6 +28,7 @@ from langevinrl.runs import checkpoint, compiled
 from langevinrl.runs.cache import use_cache
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.evaluate import Evaluation, observation_seed, policy
+from langevinrl.runs.files import require_no_link
 from langevinrl.runs.folder import STATE, VIDEO, VIDEOS, RunFolder, checkpoint_name
 from langevinrl.runs.loop import Run
 from langevinrl.runs.train import read_config
@@ -45,26 +46,28 @@ def record_video(
     path: str | Path,
     out: str | Path | None = None,
     *,
-    env: EnvFactory | None = None,
+    env: str | EnvFactory | None = None,
     episodes: int = 1,
     seed: int = 0,
     camera: str | None = None,
+    trust: bool = False,
 ) -> Path:
     """Play episodes of the run or model in a folder, with its first trained seed, into an MP4.
 
     record_video("runs/cheetah", episodes=2)    # runs/cheetah/video.mp4
 
     `env` replaces the environment by name, `seed` decides the starts as in evaluation, and `camera`
-    is one of the MuJoCo model's, by name or number.
+    is one of the MuJoCo model's, by name or number.  `trust` allows names of someone's own that
+    the folder holds.
     """
     require_encoder()
-    if episodes < 1 or seed < 0:
+    if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
         raise UserError(f"cannot play {episodes} episodes from seed {seed}")
     folder = RunFolder(path)
-    config = read_config(folder)
+    config = read_config(folder, trust, env)
     if config.compilation_cache:
         use_cache()
-    target = checked_target(Path(out) if out else folder.path / VIDEO)
+    target = checked_target(Path(out) if out else require_no_link(folder.path / VIDEO))
     envs = drawn_env(env or config.env, config.action_bound, camera)
     try:
         agent = config.make_agent(envs.spec)
@@ -120,7 +123,7 @@ def film(agent: Agent, state: PyTree, envs: VectorEnv, starts: Sequence[int], ou
     """Play an episode from each start and write them, one after the other, to `out`."""
     draft = out.with_name(f".{out.stem}.partial{out.suffix}")
     frames = played_frames(agent, state, envs, starts)
-    encode(frames, float(envs.vector.metadata.get("render_fps") or 30), draft)
+    encode(frames, frames_per_second(envs), draft)
     return draft.replace(out)
 
 
@@ -168,8 +171,13 @@ def played_frames(
             yield frame_of(envs)
 
 
+def frames_per_second(envs: VectorEnv) -> float:
+    (metadata,) = envs.vector.call("metadata")
+    return float(metadata.get("render_fps") or 30)
+
+
 def frame_of(envs: VectorEnv) -> np.ndarray:
-    frames = envs.vector.render()
+    frames = envs.vector.call("render")
     frame = np.asarray(frames[0] if frames else None)
     if frame.ndim != 3 or frame.shape[2] != 3:
         raise UserError(
@@ -231,7 +239,7 @@ def _require_camera(envs: VectorEnv, camera: str | None) -> None:
     """Refuses a camera that the MuJoCo model has not got; it would show the default one."""
     if camera is None or camera.isdigit():
         return
-    (model,) = envs.vector.get_attr("model")
+    (model,) = envs.vector.call("model")
     names = [model.camera(i).name for i in range(model.ncam)]
     if camera not in names:
         raise UserError(unknown("camera", camera, names))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.runs.folder import CLAIM
+from langevinrl.runs.processes import age, started
 
 EXPIRY = 120.0  # seconds without a sign of life after which a claim on another machine is dead
 
@@ -62,7 +63,7 @@ def take(place: Path, expiry: float = EXPIRY) -> Claim | None:
     except FileExistsError:
         return None
     with os.fdopen(handle, "w") as file:
-        json.dump({"host": _host(), "pid": os.getpid(), "start": _start_of(os.getpid())}, file)
+        json.dump({"host": _host(), "pid": os.getpid(), "start": started(os.getpid())}, file)
     if _claims(place)[-1] != path:  # others held and gave back the job since we looked
         path.unlink(missing_ok=True)
         return None
@@ -89,7 +90,7 @@ def _number(path: Path) -> int:
 def _is_alive(path: Path, expiry: float) -> bool:
     """A process of this machine is looked for; one elsewhere lives while its file is fresh."""
     try:
-        age = _now_at(path.parent) - path.stat().st_mtime
+        idle = age(path)
         holder: dict[str, Any] = json.loads(path.read_text() or "{}")
     except FileNotFoundError:
         return False
@@ -98,31 +99,12 @@ def _is_alive(path: Path, expiry: float) -> bool:
     if holder.get("released"):
         return False
     if holder.get("host") == _host() and holder.get("start"):
-        return _start_of(int(holder["pid"])) == holder["start"] and age < expiry
-    return age < expiry
-
-
-def _now_at(place: Path) -> float:
-    """The time by the file system's clock, which is the one that stamps claims."""
-    probe = place / f".clock.{_host()}.{os.getpid()}"
-    try:
-        probe.touch()
-        return probe.stat().st_mtime
-    finally:
-        probe.unlink(missing_ok=True)
+        return started(int(holder["pid"])) == holder["start"] and idle < expiry
+    return idle < expiry
 
 
 def _host() -> str:
     return socket.gethostname()
-
-
-def _start_of(pid: int) -> str:
-    """When a process started, as the kernel counts; a number is reused, this pair is not."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if status[0] == "Z" else status[19]
 
 
 @contextmanager

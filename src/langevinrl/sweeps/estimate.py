@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.trust import search_here
 from langevinrl.sweeps.slots import Slot, stay_on
 
 REPEATS = 3  # timed iterations
@@ -97,7 +98,8 @@ def _measure_in(slot: Slot, config: RunConfig) -> Cost:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "config.json"
         config.write(path)
-        words = [sys.executable, "-m", "langevinrl.sweeps.estimate", str(path)]
+        words = [sys.executable, "-P", "-m", "langevinrl.sweeps.estimate", str(path)]
+        words += ["--trust"] if config.imported() else []  # it comes from our caller, not a file
         words += ["--cores", ",".join(map(str, slot.cores))]
         done = subprocess.run(
             words, capture_output=True, text=True, env=slot.environment(os.environ)
@@ -127,9 +129,12 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m langevinrl.sweeps.estimate")
     parser.add_argument("config", type=Path)
     parser.add_argument("--cores", required=True)
+    parser.add_argument("--trust", action="store_true")
     asked = parser.parse_args(words)
     stay_on(asked.cores)
-    print(json.dumps(measure(RunConfig.read(asked.config))))
+    if asked.trust:
+        search_here()
+    print(json.dumps(measure(RunConfig.read(asked.config, trust=asked.trust))))
 
 
 if __name__ == "__main__":

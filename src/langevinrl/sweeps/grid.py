@@ -14,6 +14,8 @@ from typing import Any
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class, plain
+from langevinrl.runs.files import read_json, read_text
+from langevinrl.runs.trust import importing_names, remember, require_trusted
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
@@ -71,21 +73,50 @@ def make_config(settings: Mapping[str, Any]) -> RunConfig:
     return RunConfig(**run, hyperparameters=plain(rest))
 
 
-def read_grid(path: Path) -> Grid:
-    """A grid from a TOML or JSON file with the keys base, axes, cases and seeds."""
+def read_grid(path: Path, *, trust: bool = False) -> Grid:
+    """A grid from a TOML or JSON file with the keys base, axes, cases and seeds.
+
+    `trust` allows agents and environments of someone's own that it names, now and later.
+    """
     known = [f.name for f in dataclasses.fields(Grid)]
-    return Grid(**read_table(path, "a sweep", known, needed=("base",)))
+    table = read_table(path, "a sweep", known, needed=("base",))
+    require_names(path, [table["base"], table.get("axes", {}), *table.get("cases", [])], trust)
+    return Grid(**table)
+
+
+def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
+    """Refuses a file that would have modules imported, unless trusted, now or before."""
+    found: set[str] = set()
+    for table in tables:
+        fields = table if isinstance(table, Mapping) else {}
+        agents, envs, given = (_as_list(fields.get(n)) for n in ("agent", "env", "env_kwargs"))
+        for agent in agents:
+            found |= set(importing_names(str(agent), "", {}))
+        for env, kwargs in itertools.product(envs or [""], given or [{}]):
+            found |= set(importing_names("", str(env), kwargs if kwargs else {}))
+    require_trusted(path, sorted(found), trust)
+    remember(found)
+
+
+def _as_list(value: Any) -> list[Any]:
+    """The values of a field, which is one or, as an axis, several."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [] if value is None else [value]
 
 
 def read_table(
     path: Path, what: str, known: Sequence[str], needed: Sequence[str]
 ) -> dict[str, Any]:
     """A TOML or JSON file whose keys are among `known`, the needed ones tables."""
-    try:
-        text = path.read_text()
-        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot read {what} from {path}: {error}") from error
+    if path.suffix == ".json":
+        table = read_json(path, what)
+    else:
+        text = read_text(path, what)
+        try:
+            table = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"cannot read {what} from {path}: {error}") from error
     for name in needed:
         if not isinstance(table, dict) or not isinstance(table.get(name), dict):
             keys = ", ".join(known)

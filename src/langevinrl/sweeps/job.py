@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError
 from langevinrl.runs.folder import DONE, PROGRAMS, PROGRESS
+from langevinrl.runs.trust import is_remembered, made_by_us, remember, require_trusted, search_here
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.claims import Claim, LostClaimError
 from langevinrl.sweeps.queue import Job, SweepFolder, is_begun, write
@@ -25,14 +26,27 @@ EXITS: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 2, "busy": 75, "
 BEAT = 5.0  # seconds between signs of life
 
 
-def run_job(sweep: str | Path, id_: str, keep_replay: bool = False, wait: bool = False) -> Outcome:
+def run_job(
+    sweep: str | Path,
+    id_: str,
+    keep_replay: bool = False,
+    wait: bool = False,
+    trust: bool = False,
+) -> Outcome:
     """Do one job to its end, from its last checkpoint if it was begun; says how it ended.
 
     A job that is done, or that another process works on, is left alone; with `wait` it is taken up
-    when that process is gone, as it may have died on another machine.
+    when that process is gone, as it may have died on another machine.  `trust` is the word of
+    whoever started the sweep that its names may be imported.
     """
     folder = SweepFolder(sweep)
     job = folder.job(id_)
+    try:
+        require_trusted(folder.path, job.config.imported(), trust)
+    except UserError as error:
+        job.record_error(str(error))
+        return "refused"
+    remember(job.config.imported())  # so that its folder is resumed, if it names the same
     while not job.done:
         claim = claims.take(job.state)
         if claim is not None:
@@ -51,8 +65,9 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
     except LostClaimError:
         return "busy"
     except UserError as error:
-        job.record_error(str(error))
-        return "refused"
+        slip = error.exit_code == UserError.exit_code
+        job.record_error(str(error) if slip else traceback.format_exc())
+        return "refused" if slip else "failed"
     except Exception:
         job.record_error(traceback.format_exc())
         return "failed"
@@ -69,11 +84,13 @@ def _work(folder: SweepFolder, job: Job, beat: Heartbeat, keep_replay: bool) -> 
     from langevinrl.sweeps.watch import Watch
 
     if job.config.compilation_cache:  # seeds of one configuration are one program
-        use_cache(folder.path / PROGRAMS)
+        # A compiled program is code: those that lie in a sweep of someone else's are not run.
+        use_cache(folder.path / PROGRAMS if is_remembered(made_by_us(folder.path)) else None)
     watch = Watch(beat)
     try:
         if is_begun(job):
-            resume(job.folder, callbacks=[watch], quiet=True)
+            # Another process that hangs in it has lost its claim.
+            resume(job.folder, callbacks=[watch], quiet=True, take_over=True)
         else:
             train(job.config, callbacks=[watch], quiet=True)
     except Stopped:
@@ -138,9 +155,12 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("id")
     parser.add_argument("--keep-replay", action="store_true")
     parser.add_argument("--cores", default="", help="processors to stay on, as 0,1")
+    parser.add_argument("--trust", action="store_true", help="import what the sweep names")
     asked = parser.parse_args(words)
     stay_on(asked.cores)
-    sys.exit(EXITS[run_job(asked.sweep, asked.id, asked.keep_replay)])
+    if asked.trust:
+        search_here()
+    sys.exit(EXITS[run_job(asked.sweep, asked.id, asked.keep_replay, trust=asked.trust)])
 
 
 if __name__ == "__main__":

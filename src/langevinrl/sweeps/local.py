@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from langevinrl.errors import Interrupted, free_signals
 from langevinrl.sweeps.job import EXITS
 from langevinrl.sweeps.queue import Job, SweepFolder
 from langevinrl.sweeps.slots import Slot, start_process
@@ -39,10 +40,11 @@ class LocalWorkers:
         self.running: dict[int, Started] = {}  # by slot
         self.tries: Counter[str] = Counter()
         self.signals = 0
+        self.first: int = signal.SIGINT  # the signal that ended it
 
     def run(self, table: SweepTable) -> None:
         """The sweep, to its end or to a signal; leaves no process behind."""
-        names = (signal.SIGINT, signal.SIGTERM)
+        names = free_signals()
         old = {name: signal.signal(name, self._on_signal) for name in names}
         try:
             while self.running or (not self.signals and (self.waiting or self.elsewhere)):
@@ -56,14 +58,16 @@ class LocalWorkers:
             for name, handler in old.items():
                 signal.signal(name, handler)
         if self.signals:
-            raise KeyboardInterrupt(
+            raise Interrupted(
                 "Stopped; every run is saved.  "
-                f"Go on with: langevinrl sweep {shlex.quote(str(self.folder.path))}"
+                f"Go on with: langevinrl sweep {shlex.quote(str(self.folder.path))}",
+                self.first,
             )
 
     def _on_signal(self, number: int, _: Any) -> None:
         """The first asks every job to save and stop; the second does not wait."""
         self.signals += 1
+        self.first = number if self.signals == 1 else self.first
         for started in self.running.values():
             started.process.send_signal(signal.SIGTERM if self.signals == 1 else signal.SIGKILL)
 
@@ -85,6 +89,7 @@ class LocalWorkers:
         job.state.mkdir(parents=True, exist_ok=True)
         words = ["langevinrl.sweeps.job", str(self.folder.path), job.id]
         words += ["--keep-replay"] if self.keep else []
+        words += ["--trust"] if job.config.imported() else []  # or the sweep had been refused
         return Started(job, start_process(words, slot, job.state / LOG))
 
     def _collect(self) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig, plain
+from langevinrl.runs.files import read_json
 from langevinrl.runs.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.grid import job_id
@@ -76,12 +77,12 @@ class SweepFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            table = json.loads((self.path / SWEEP).read_text())
+            if not (self.path / SWEEP).exists():
+                raise UserError(f"{self.path} is not a sweep's folder: it has no {SWEEP}")
+            table = read_json(self.path / SWEEP, "a sweep")
             self.name, self.study, rows = table["name"], table["study"], table["jobs"]
             self.jobs = {row["id"]: self._job(row["id"], _config(row["config"])) for row in rows}
-        except FileNotFoundError:
-            raise UserError(f"{self.path} is not a sweep's folder: it has no {SWEEP}") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"cannot read {self.path / SWEEP}: {error!r}") from error
 
     @classmethod
@@ -110,6 +111,8 @@ class SweepFolder:
         return self.jobs[id_]
 
     def _job(self, id_: str, config: RunConfig) -> Job:
+        if not re.fullmatch(r"[\w-]+", id_) or "/" in config.agent:
+            raise ValueError(f"job {id_!r} of {config.agent!r} would lie outside of the sweep")
         folder = self.path / JOBS / _name(id_, config)
         config = dataclasses.replace(config, out=str(folder))
         return Job(id_, config, folder, self.path / JOB_STATE / id_)

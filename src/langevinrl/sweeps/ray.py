@@ -82,7 +82,8 @@ class RayTasks:
 
     def submit(self, job: Job, need: int) -> None:
         task = self.task.options(memory=int(need + PROCESS), name=job.folder.name)
-        self.pending[task.remote(self.path, job.id, self.keep)] = job
+        trust = bool(job.config.imported())  # or the sweep had been refused
+        self.pending[task.remote(self.path, job.id, self.keep, trust)] = job
 
     def _ended(self, reference: Any, job: Job) -> Outcome:
         try:
@@ -102,11 +103,11 @@ class RayTasks:
             self.ray.cancel(reference, force=True)
 
 
-def work(path: str, id_: str, keep_replay: bool) -> Outcome:
+def work(path: str, id_: str, keep_replay: bool, trust: bool = False) -> Outcome:
     """What a task does; a job whose last process died on a lost node is waited for."""
     if not os.environ.get("CUDA_VISIBLE_DEVICES"):
         os.environ.update(Slot((0,)).environment(os.environ))  # before JAX loads
-    return run_job(Path(path), id_, keep_replay, wait=True)
+    return run_job(Path(path), id_, keep_replay, wait=True, trust=trust)
 
 
 def _connect(ray: Any, address: str | None) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.replay import free_memory
+from langevinrl.runs.memory import free_memory
 
 # A process of its own for each core gets half as much again done as one on two cores: the matrices
 # are too small to be shared out.
@@ -80,7 +80,8 @@ def start_process(words: Sequence[str], slot: Slot, log: Path) -> subprocess.Pop
     cores = ",".join(map(str, slot.cores))
     with log.open("ab") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", *words, "--cores", cores],
+            # -P: modules are not looked for in the current folder, which a stranger may have sent.
+            [sys.executable, "-P", "-m", *words, "--cores", cores],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -93,7 +94,7 @@ def replay_bytes(config: RunConfig, obs_dim: int, act_dim: int) -> int:
     """What a run's replay takes when it is as full as it will get."""
     seen = config.warmup_steps * config.num_envs + (config.iterations or 0) * config.num_envs
     # One more set of actions for an agent that keeps a column of its own.
-    row = 2 * obs_dim + 2 * act_dim + 2
+    row = obs_dim + 2 * act_dim + 3
     return 4 * config.seeds * min(config.capacity, seen) * row
 
 

@@ -24,10 +24,13 @@ AT_ONCE = 1_000  # jobs of the array that may run side by side
 
 
 class SlurmTask:
-    """One job as submitit runs it.  Pickled by submitit, so it holds two names and two settings."""
+    """One job as submitit runs it.  Pickled by submitit, so it holds names and settings only."""
 
-    def __init__(self, sweep: str, id_: str, keep_replay: bool, retries: int) -> None:
+    def __init__(
+        self, sweep: str, id_: str, keep_replay: bool, retries: int, trust: bool = False
+    ) -> None:
         self.sweep, self.id, self.keep_replay, self.retries = sweep, id_, keep_replay, retries
+        self.trust = trust
 
     def __call__(self) -> Outcome:
         if not os.environ.get("CUDA_VISIBLE_DEVICES"):
@@ -50,7 +53,8 @@ class SlurmTask:
         warned = signal.getsignal(signal.SIGUSR2)
         signal.signal(signal.SIGUSR2, lambda *_: os.kill(os.getpid(), signal.SIGINT))
         try:
-            outcome = run_job(Path(self.sweep), self.id, self.keep_replay, wait=True)
+            place = Path(self.sweep)
+            outcome = run_job(place, self.id, self.keep_replay, wait=True, trust=self.trust)
         finally:
             signal.signal(signal.SIGUSR2, warned)
         if outcome == "stopped" and callable(warned):
@@ -83,7 +87,11 @@ def run_on_slurm(
         most = max(need for job, need in zip(jobs, needs, strict=True) if job in todo)
         executor = make_executor(folder, cluster, most, hours, partition, gpus)
         sweep = str(folder.path.resolve())
-        tasks = [SlurmTask(sweep, job.id, keep_replay, retries) for job in todo]
+        tasks = [
+            # An importing job is trusted here, or the sweep had been refused.
+            SlurmTask(sweep, job.id, keep_replay, retries, trust=bool(job.config.imported()))
+            for job in todo
+        ]
         submitted = _submit(executor, tasks)
         for job, queued_as in zip(todo, submitted, strict=True):
             job.state.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.sweeps.grid import Grid, read_table, seeds_together
+from langevinrl.sweeps.grid import Grid, read_table, require_names, seeds_together
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -78,9 +78,13 @@ class Search:
                 self.config({**first, name: value})
 
 
-def read_search(path: Path) -> Search:
-    """A search from a TOML or JSON file with the keys base, space and seeds."""
+def read_search(path: Path, *, trust: bool = False) -> Search:
+    """A search from a TOML or JSON file with the keys base, space and seeds.
+
+    `trust` allows agents and environments of someone's own that it names, now and later.
+    """
     table = read_table(path, "a search", ("base", "space", "seeds"), needed=("base", "space"))
+    require_names(path, [table["base"], table["space"]], trust)
     if not table["space"]:
         raise UserError(f"{path}: [space] names no field to tune")
     space = {name: _values(path, name, given) for name, given in table["space"].items()}

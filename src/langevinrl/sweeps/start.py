@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.envs.vector import task_sizes
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import SWEEP
+from langevinrl.runs.trust import made_by_us, remember, require_trusted
 from langevinrl.sweeps.grid import Grid, job_id, seeds_together
 from langevinrl.sweeps.local import LocalWorkers
 from langevinrl.sweeps.queue import Job, SweepFolder
@@ -50,7 +52,11 @@ def sweep(
     """
     configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
     configs = arrange(configs, seeds_per_process)
+    is_new = not (Path(out) / SWEEP).exists()
     folder = SweepFolder.write(Path(out), configs, name, study)
+    if is_new:
+        remember([made_by_us(folder.path)])
+    remember(imported(configs))
     jobs = [folder.job(job_id(config)) for config in configs]
     return go_on(folder, jobs, backend=backend, workers=workers, retries=retries,
                  keep_replay=keep_replay, quiet=quiet, **options)  # fmt: skip
@@ -75,12 +81,19 @@ def go_on(
     retries: int = 1,
     keep_replay: bool = False,
     quiet: bool = False,
+    trust: bool = False,
     **options: Any,
 ) -> SweepFolder:
-    """Work on the jobs of a sweep's folder that are not done yet: all of them, unless told."""
+    """Work on the jobs of a sweep's folder that are not done yet: all of them, unless told.
+
+    `trust` allows names of someone's own in a folder that was not made here.
+    """
     if backend not in BACKENDS:
         raise UserError(unknown("backend", backend, BACKENDS))
     jobs = list(folder.jobs.values()) if jobs is None else jobs
+    names = imported([job.config for job in jobs])
+    require_trusted(folder.path, names, trust)
+    remember(names)
     needs = memory_needs(jobs)  # for all backends, as it also finds a task that is not there
     shared = {"retries": retries, "keep_replay": keep_replay, "quiet": quiet}
     if backend == "ray":
@@ -94,6 +107,11 @@ def go_on(
     else:
         run_here(folder, jobs, needs, workers, **shared)  # type: ignore[arg-type]
     return folder
+
+
+def imported(configs: Sequence[RunConfig]) -> list[str]:
+    """What runs would import by name, each name once."""
+    return sorted({name for config in configs for name in config.imported()})
 
 
 def run_here(

@@ -14,7 +14,9 @@ from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.folder import DONE, RunFolder
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.train import Stopped, resume, train
+from langevinrl.runs.trust import remember, search_here
 from langevinrl.sweeps import claims
+from langevinrl.sweeps.grid import require_names
 from langevinrl.sweeps.job import EXITS, Heartbeat
 from langevinrl.sweeps.queue import Job, is_begun, write
 from langevinrl.sweeps.slots import stay_on
@@ -49,6 +51,7 @@ def run_trial(place: TuneFolder, trial: Trial) -> str:
 
     config = place.search.config(place.search.suggest(trial))
     job = place.job(config)
+    remember(config.imported())  # so that its folder is resumed, if it names the same
     claim = claims.take(job.state)
     if claim is None:  # another process trains the very same
         place.study().tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -74,7 +77,7 @@ def _train(place: TuneFolder, trial: Trial, job: Job, beat: Heartbeat) -> str:
         hung: list[Callback] = [watched, Watch(beat)]
         try:
             if is_begun(job):
-                resume(job.folder, callbacks=hung, quiet=True)
+                resume(job.folder, callbacks=hung, quiet=True, take_over=True)
             else:
                 train(job.config, callbacks=hung, quiet=True)
         except Stopped:
@@ -108,9 +111,13 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m langevinrl.sweeps.trial")
     parser.add_argument("folder")
     parser.add_argument("--cores", default="", help="processors to stay on, as 0,1")
+    parser.add_argument("--trust", action="store_true", help="import what the search names")
     asked = parser.parse_args(words)
     stay_on(asked.cores)
+    if asked.trust:
+        search_here()
     place = TuneFolder(asked.folder)
+    require_names(place.path, [place.search.base, place.search.space], asked.trust)
     place.take_up_cut_trials()
     outcome: Any = run_trial(place, place.study().ask())
     sys.exit(EXITS[outcome])

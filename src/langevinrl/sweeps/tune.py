@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from langevinrl.errors import UserError
+from langevinrl.errors import Interrupted, UserError, free_signals
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.files import read_json
 from langevinrl.runs.folder import JOB_STATE, JOBS
 from langevinrl.sweeps import claims
-from langevinrl.sweeps.grid import job_id
+from langevinrl.sweeps.grid import job_id, require_names
 from langevinrl.sweeps.queue import Job, write
 from langevinrl.sweeps.slots import Slot, find_slots, start_process
 from langevinrl.sweeps.space import Objective, Range, Search, read_search
@@ -44,8 +45,8 @@ class TuneFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            table = json.loads((self.path / TUNE).read_text())
-        except (OSError, ValueError) as error:
+            table = read_json(self.path / TUNE, "a search")
+        except UserError as error:
             raise UserError(f"{self.path} is not the folder of a search: {error}") from error
         self.search = _search(table)
         self.objective, self.seconds = table["objective"], table["seconds"]
@@ -124,18 +125,23 @@ def tune(
     seconds: float | None = None,
     workers: int | None = None,
     quiet: bool = False,
+    trust: bool = False,
 ) -> RunConfig:
     """Search until `trials` trials are done, here and wherever else the folder is worked on.
 
     objective: the last evaluation's mean return over all seeds, or its gain per second
     seconds: end each run after that long, so that what is fast is preferred
+    trust: import agents and environments of someone's own that a file names
     Returns the best run's configuration, also written to best.json.
     """
-    if trials < 1:
-        raise UserError(f"--trials is {trials}; expected at least 1")
+    if trials < 1 or (workers is not None and workers < 1):
+        raise UserError(f"--trials is {trials}, --workers {workers}; expected at least 1")
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise UserError(f"--seconds is {seconds}; expected a finite time, more than 0")
     import_optuna()
-    search = read_search(search) if isinstance(search, Path) else search
+    search = read_search(search, trust=trust) if isinstance(search, Path) else search
     place = TuneFolder.write(out, search, objective, seconds)
+    require_names(place.path, [search.base, search.space], trust=True)  # ours, or just allowed
     console = Console(quiet=quiet, highlight=False, markup=False)
     _Workers(place, find_slots(trials, workers), trials, console).run()
     return show_best(place, console)
@@ -148,10 +154,11 @@ class _Workers:
         self.place, self.slots, self.trials, self.console = place, slots, trials, console
         self.running: dict[int, Any] = {}
         self.stopping = False
+        self.first: int = signal.SIGINT  # the signal that ended it
         self.failures = 0
 
     def run(self) -> None:
-        names = (signal.SIGINT, signal.SIGTERM)
+        names = free_signals()
         old = {name: signal.signal(name, self._on_signal) for name in names}
         done = -1
         try:
@@ -170,7 +177,7 @@ class _Workers:
             for name, handler in old.items():
                 signal.signal(name, handler)
         if self.stopping:
-            raise KeyboardInterrupt("Stopped; every run is saved.  The same command goes on.")
+            raise Interrupted("Stopped; every run is saved.  The same command goes on.", self.first)
 
     def _step(self, done: int) -> bool:
         """Collect ended processes and start others; whether no more are to be started."""
@@ -186,12 +193,13 @@ class _Workers:
         enough = self.stopping or done >= self.trials
         for slot in range(len(self.slots)):
             if slot not in self.running and not enough and done + len(self.running) < self.trials:
-                words = ["langevinrl.sweeps.trial", str(self.place.path)]
+                words = ["langevinrl.sweeps.trial", str(self.place.path), "--trust"]
                 log = self.place.path / LOG
                 self.running[slot] = start_process(words, self.slots[slot], log)
         return enough
 
     def _on_signal(self, number: int, _: Any) -> None:
+        self.first = self.first if self.stopping else number
         for process in self.running.values():
             process.send_signal(signal.SIGKILL if self.stopping else signal.SIGTERM)
         self.stopping = True

@@ -1,0 +1,42 @@
+"""What of a run's configuration may change between its parts, and what is refused unless meant."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from langevinrl.errors import UserError, field
+from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_fields
+from langevinrl.types import Spec
+
+# How long a run goes on, how its steps are made and what is written down of it.
+FREE = {
+    *BESIDE_LEARNING, "iterations", "eval_every", "eval_episodes", "checkpoint_every", "log_every",
+    "async_envs",
+}  # fmt: skip
+
+
+def changed_fields(before: dict[str, Any] | None, now: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """Fields that decide what is learned and were others when the checkpoint was saved."""
+    if before is None:  # a checkpoint of format 0, or one that someone made without a run
+        return {}
+    present = json.loads(json.dumps(dataclasses.asdict(now)))
+    own, present_own = before.get("hyperparameters", {}), {}
+    if before.get("agent") == now.agent:
+        present_own = json.loads(json.dumps(agent_fields(now.make_agent(Spec(1, 1)))))
+    pairs = {name: (before[name], value) for name, value in present.items() if name in before}
+    del pairs["hyperparameters"]
+    pairs |= {name: (own[name], value) for name, value in present_own.items() if name in own}
+    return {n: pair for n, pair in pairs.items() if n not in FREE and pair[0] != pair[1]}
+
+
+def require_unchanged(before: dict[str, Any] | None, now: RunConfig, place: str) -> None:
+    """Refuses a configuration that was edited since its checkpoint was saved."""
+    changed = changed_fields(before, now)
+    if changed:
+        told = ", ".join(f"{n} was {old!r} and is {new!r}" for n, (old, new) in changed.items())
+        raise UserError(
+            f"{place} was changed since its checkpoint was saved: {told}. Put that back, or go on "
+            f"as another run with langevinrl resume and {field('accept_changes')}"
+        )

@@ -1,0 +1,103 @@
+"""Whether a field's value has its declared type and lies in its range.  Needs no JAX."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+MOST_INT = 2**31 - 1  # the compiled programs count in 32 bits
+MOST_FLOAT, LEAST_FLOAT = 1e38, 1e-37  # beyond these a 32-bit number is infinite or zero
+WIDEST = 65_536  # of a layer; one of 2**31 would take all memory, as a slip of the finger
+
+# What a field may hold if not the usual: whole numbers from 1, others from 0.
+RANGES: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**32 - 1),  # the bits a key is made from
+    "seeds": (1, 10_000),
+    "warmup": (0, MOST_INT),
+    "num_envs": (1, 100_000),
+    "eval_episodes": (1, 100_000),
+    "updates_per_iteration": (1, 100_000),
+    "batch_size": (1, 2**24),
+    "gamma": (0, 1),
+    "target_rate": (0, 1),
+    "spread": (0, 1),
+    "statistics_rate": (0, 1),
+    "log_alpha": (-MOST_FLOAT, MOST_FLOAT),
+    "hidden": (1, WIDEST),
+    "embedding_size": (2, WIDEST),
+    **dict.fromkeys(("best_of", "policy_best_of", "num_uniform", "num_noises"), (1, WIDEST)),
+    "num_entropy_actions": (1, WIDEST),
+    "num_gaussians": (1, 64),  # each is a piece of the program: hundreds compile for minutes
+    "schedule_scale": (1e-3, 1),  # of noise rates up to 0.999, which stay between 0 and 1
+    **dict.fromkeys(("num_levels", "steps_per_level", "num_steps", "flow_steps"), (1, WIDEST)),
+    "num_ascent_steps": (1, WIDEST),
+}
+# Limited by what they are, on both sides.
+BOUNDED = ("seed", "gamma", "target_rate", "statistics_rate", "schedule_scale")
+POSITIVE = ("initial_alpha",)  # whose logarithm is what is learned
+EVEN = ("embedding_size",)  # half of it sines, half cosines
+
+
+def field_mistakes(kind: type[Any], values: Mapping[str, Any]) -> list[str]:
+    """A sentence for every value that a field of `kind` cannot hold."""
+    hints = get_type_hints(kind)
+    said = (_mistake(name, value, hints[name]) for name, value in values.items())
+    return [sentence for sentence in said if sentence]
+
+
+def _mistake(name: str, value: Any, hint: Any) -> str:
+    """What is wrong with one value; nothing if it will do."""
+    if not _fits(value, hint):
+        return f"{name} is {short(value)}; expected {_describe(hint)}"
+    if value == () and get_args(hint)[:1] == (int,):
+        return f"{name} has no numbers; expected at least one"
+    whole = hint is not float
+    least, most = RANGES.get(name, (1, MOST_INT) if whole else (0, MOST_FLOAT))
+    for number in _numbers(value):
+        if not least <= number <= most:  # nor is what is not a number
+            limits = f"at most {most}" if number > most else f"at least {least}"
+            limits = f"from {least} to {most}" if name in BOUNDED else limits
+            return f"{name} is {short(value)}; expected a finite number {limits}"
+        if name in EVEN and number % 2:
+            return f"{name} is {short(value)}; expected an even number: half sines, half cosines"
+        if 0 < abs(number) < LEAST_FLOAT or (number == 0 and name in POSITIVE):
+            return f"{name} is {short(value)}; expected more: in 32 bits nothing is left of it"
+    return ""
+
+
+def _numbers(value: Any) -> Iterable[float]:
+    """The numbers of a value, which is one or a tuple of them, or none."""
+    for item in value if isinstance(value, tuple) else (value,):
+        if isinstance(item, int | float) and not isinstance(item, bool):
+            yield item
+
+
+def short(value: Any) -> str:
+    """A value as Python writes it, cut where it would fill the screen."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return f"a number of {int(math.log10(abs(value))) + 1} digits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]} ... ({len(text)} characters)"
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, option) for option in get_args(hint))
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(item, get_args(hint)[0]) for item in value)
+    if hint is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)
+
+
+def _describe(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")

@@ -1,0 +1,148 @@
+"""Environments that raise, hang, die or hand out nonsense: told in a sentence, or made anew."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toys
+
+from langevinrl.envs.faults import EnvError
+from langevinrl.envs.vector import VectorEnv
+from langevinrl.envs.workers import Workers
+from langevinrl.errors import UserError
+from langevinrl.types import Transition
+
+ZERO = np.zeros((1, 2, 1), np.float32)
+SEEDS = [5]
+WORDS = {
+    "raises": r"raised RuntimeError: the wheel came off in step\(\) \(toys.py, line \d+\)",
+    "hangs": r"did not come back from step\(\) within 0.5 s",
+    "is nan": "gave a reward of nan",
+    "shrinks": r"gave an observation of shape \(2,\); expected \(3,\)",
+    "exits": r"lost its process in step\(\): it exited with 7",
+    "is killed": r"lost its process in step\(\): killed by signal 9 \(SIGKILL, as a system",
+}
+CASES = [("raises", False), ("hangs", False), ("is nan", False), ("shrinks", False)]
+CASES += [(fault, True) for fault in WORDS]
+
+
+def victim() -> float:
+    """Where the first of two environments starts."""
+    return float(VectorEnv(toys.SavedClock, SEEDS, 2).reset()[0, 0, 0])
+
+
+def failing(fault: str, asynchronous: bool, **options: Any) -> VectorEnv:
+    """Two environments, of which the first fails at its third step."""
+    make = partial(toys.Failing, fault, victim())
+    envs = VectorEnv(make, SEEDS, 2, asynchronous=asynchronous, **options)
+    envs.vector.timeout = 0.5 if fault == "hangs" else 30.0  # building may take longer
+    return envs
+
+
+def left_behind(envs: VectorEnv) -> list[int]:
+    """Processes of environments that live on."""
+    processes = envs.vector.processes if isinstance(envs.vector, Workers) else []
+    pids = [process.pid or 0 for process in processes]
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def shared_memory(pids: list[int]) -> int:
+    """How much of /dev/shm processes hold: what they never had they cannot leave behind."""
+    return sum(Path(f"/proc/{pid}/maps").read_text().count("/dev/shm/") for pid in pids)
+
+
+@pytest.mark.parametrize(("fault", "asynchronous"), CASES)
+def test_a_fault_ends_the_run_in_a_sentence(fault: str, asynchronous: bool) -> None:
+    before = shared_memory([os.getpid()])
+    envs = failing(fault, asynchronous)
+    envs.reset()
+    envs.step(ZERO)
+    envs.step(ZERO)
+    began = time.monotonic()
+    with pytest.raises(EnvError, match=f"environment 0 of seed 5 {WORDS[fault]}") as caught:
+        envs.step(ZERO)
+    assert time.monotonic() - began < 10
+    assert "on_env_error=reset" in str(caught.value)
+    if fault == "raises":  # where in the user's code, whichever process it ran in
+        assert "in step" in str(caught.value.__cause__)
+    assert shared_memory([os.getpid()]) == before and shared_memory(left_behind(envs)) == 0
+    envs.close()
+    assert left_behind(envs) == []
+
+
+def played(envs: VectorEnv, steps: int) -> list[Transition]:
+    envs.reset()
+    try:
+        return [envs.step(ZERO) for _ in range(steps)]
+    finally:
+        envs.close()
+
+
+@pytest.mark.parametrize(("fault", "asynchronous"), CASES)
+def test_or_that_environment_is_made_anew_and_nothing_false_is_stored(
+    fault: str, asynchronous: bool
+) -> None:
+    sound = played(VectorEnv(toys.SavedClock, SEEDS, 2), 5)
+    envs = failing(fault, asynchronous, on_error="reset")
+    with pytest.warns(UserWarning, match=f"environment 0 .*{WORDS[fault]}.*made anew") as warned:
+        mended = played(envs, 5)
+    assert len(warned) == 1
+    for step, (ours, theirs) in enumerate(zip(mended, sound, strict=True)):
+        assert step >= 2 or all(map(np.array_equal, ours, theirs))
+        for left, right in zip(ours, theirs, strict=True):  # its neighbour hears nothing of it
+            np.testing.assert_array_equal(left[0, 1], right[0, 1])
+    lost, after = mended[2], mended[3]
+    # The step that failed is not there: the new environment's first is, with the same action.
+    assert lost.obs[0, 0, 0] != victim() and lost.obs[0, 0, 1] == 0
+    assert lost.next_obs[0, 0, 1] == 1 and lost.bootstrap[0, 0] == 1
+    np.testing.assert_array_equal(after.obs, lost.next_obs)
+    assert all(np.isfinite(array).all() for row in mended for array in row)
+    assert left_behind(envs) == []
+
+
+def test_where_an_episode_was_lost_is_told() -> None:
+    envs = failing("raises", False, on_error="reset")
+    envs.reset()
+    cuts = []
+    with pytest.warns(UserWarning):
+        for _ in range(4):
+            envs.step(ZERO)
+            cuts.append(envs.cut[0].tolist())
+    assert cuts == [[False, False], [False, False], [True, False], [False, False]]
+    assert not envs.ended.any()
+
+
+def test_one_that_fails_again_at_once_ends_the_run() -> None:
+    class Hopeless(toys.SavedClock):
+        def step(self, action: np.ndarray) -> Any:
+            raise RuntimeError("never worked")
+
+    envs = VectorEnv(Hopeless, SEEDS, 2, on_error="reset")
+    envs.reset()
+    with pytest.warns(UserWarning), pytest.raises(EnvError, match="and, made anew, raised"):
+        envs.step(ZERO)
+
+
+@pytest.mark.parametrize("reward", [np.ones(1), [1.0], np.ones((1, 1)), np.float32(1), 1, True])
+def test_a_reward_is_one_number_however_it_is_packed(reward: Any) -> None:
+    class Packed(toys.SavedClock):
+        def step(self, action: np.ndarray) -> Any:
+            obs, _, *rest = super().step(action)
+            return obs, reward, *rest
+
+    envs = VectorEnv(Packed, SEEDS, 2)
+    envs.reset()
+    stored = envs.step(ZERO).reward
+    assert stored.shape == (1, 2) and (stored == 1).all()
+
+
+def test_environments_that_differ_are_refused() -> None:
+    sizes = iter([1.0, 2.0])
+    with pytest.raises(UserError, match="differ: the first has the action_space"):
+        VectorEnv(lambda: toys.SavedClock(bound=next(sizes)), SEEDS, 2)

@@ -1,0 +1,138 @@
+"""The front door: learn, predict, evaluate."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from asking import OBS, act
+
+import langevinrl as lrl
+from langevinrl import Model, UserError
+from langevinrl.runs.loop import Run, StepInfo
+
+# One process: they share what is compiled.
+pytestmark = pytest.mark.xdist_group("model")
+
+
+def test_learning_twice_is_learning_once_as_long(
+    tiny: dict[str, Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    model = Model("nclql", "toys:wide", out=tmp_path / "run", **tiny)
+    assert model.learn(iterations=4, progress_bar=False) is model
+    assert model.folder == tmp_path / "run"
+    assert model.iteration == 4
+    half = act(model)
+    model.learn(total_timesteps=7, progress_bar=False)  # of two environments: four iterations
+    assert model.iteration == 8
+    assert (act(model) != half).any()
+    whole = Model.load(tiny_run)  # the same run, never stopped
+    np.testing.assert_array_equal(act(model), act(whole))
+    with pytest.raises(UserError, match="all 8 iterations of this run are done"):
+        model.learn()
+
+
+def test_more_iterations_are_evaluated_as_often_as_their_number_asks(
+    tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    fields = {name: value for name, value in tiny.items() if name != "eval_every"}
+    model = Model("nclql", "toys:wide", out=tmp_path / "run", **fields)
+    assert model.learn(2, progress_bar=False).config.eval_every == 1
+    assert model.learn(80, progress_bar=False).config.eval_every == 2
+
+
+def test_an_interrupted_model_remembers_where_it_was(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model("nclql", "toys:wide", out=str(tmp_path / "run"), **tiny)
+    advance = Run.advance
+
+    def interrupted(job: Run) -> StepInfo:
+        if job.iteration == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return advance(job)
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(iterations=8, progress_bar=False)
+    monkeypatch.undo()
+    assert model.iteration == 3
+    assert model.learn(progress_bar=False).iteration == 8  # to the end of what was asked
+
+
+def test_a_prediction_lies_in_the_tasks_box(model: Model) -> None:
+    actions = act(model)
+    assert actions.shape == (4, 1) and actions.dtype == np.float32
+    assert abs(actions).max() <= 2.0
+    many = act(model, np.random.default_rng(1).normal(size=(200, 3)))
+    assert abs(many).max() > 1.0  # the task's box is wider than the agent's
+
+
+def test_one_observation_gives_one_action(model: Model) -> None:
+    one = act(model, OBS[2])
+    assert one.shape == (1,)
+    np.testing.assert_allclose(one, act(model)[2], atol=1e-5)
+    np.testing.assert_array_equal(one, act(model, OBS[2].tolist()))
+
+
+def test_the_modes_differ_in_what_is_random(model: Model) -> None:
+    np.testing.assert_array_equal(act(model), act(model, mode="keyed"))
+    free = act(model, mode="noise-free")
+    np.testing.assert_array_equal(free, act(model, mode="noise-free"))
+    drawn = [act(model, deterministic=False) for _ in range(3)]
+    assert (drawn[0] != drawn[1]).all() and (drawn[1] != drawn[2]).all()
+    assert (free != act(model)).any() and all(abs(a).max() <= 2.0 for a in (free, *drawn))
+    with pytest.raises(
+        UserError, match="mode is 'mean'; expected one of keyed, sampled, noise-free"
+    ):
+        model.predict(OBS, mode="mean")  # type: ignore[arg-type]
+
+
+def test_samples_repeat_with_the_seed(tiny_run: Path) -> None:
+    first, second = (Model.load(tiny_run) for _ in range(2))
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            act(first, deterministic=False), act(second, deterministic=False)
+        )
+
+
+def test_each_trained_seed_can_be_asked(model: Model) -> None:
+    assert (act(model, seed_index=0) != act(model, seed_index=1)).any()
+    for index in (2, -1):
+        with pytest.raises(UserError, match="trained seeds: 2"):
+            model.predict(OBS, seed_index=index)
+
+
+def test_an_observation_of_the_wrong_size_is_refused(model: Model) -> None:
+    for wrong in (OBS[:, :2], OBS[None], OBS[0, :2], 1.0):
+        with pytest.raises(UserError, match=r"expected \(3,\), or \(B, 3\)"):
+            model.predict(wrong)
+
+
+def test_evaluation_is_repeatable_and_plays_every_seed(model: Model) -> None:
+    played = model.evaluate(episodes=3, seed=1)
+    assert [(e.seed, e.episode, e.length) for e in played.episodes] == [
+        (seed, episode, 7) for seed in (3, 4) for episode in range(3)
+    ]
+    assert (played.mode, played.iteration) == ("keyed", 8)
+    assert model.evaluate(episodes=3, seed=1) == played
+    assert model.evaluate(episodes=3, seed=2) != played
+    for mode in ("sampled", "noise-free"):
+        other = model.evaluate(episodes=3, seed=1, mode=mode)  # type: ignore[arg-type]
+        assert other.mode == mode and other.mean != played.mean
+        assert other == model.evaluate(episodes=3, seed=1, mode=mode)  # type: ignore[arg-type]
+    for wrong in ({"episodes": 0}, {"seed": -1}):
+        with pytest.raises(UserError, match="cannot play"):
+            model.evaluate(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_public_names_are_there() -> None:
+    for name in lrl.__all__:
+        assert getattr(lrl, name) is not None
+    assert lrl.callbacks.StopOnReturn and lrl.samplers.sample
+    with pytest.raises(AttributeError, match="no attribute 'modle'"):
+        lrl.modle  # noqa: B018

@@ -1,0 +1,97 @@
+"""The front door: what it refuses, and what it says then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import OBS
+
+import langevinrl as lrl
+from langevinrl import Model, UserError
+
+# One process: they share what is compiled.
+pytestmark = pytest.mark.xdist_group("model")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"iterations": 0}, "at least 1"),
+        ({"iterations": 2.5}, "whole number"),
+        ({"iterations": "many"}, "whole number"),
+        ({"total_timesteps": float("inf")}, "whole number"),
+        ({"iterations": 3, "total_timesteps": 3}, "not both"),
+        ({"quiet": True}, r"learn\(progress_bar=False\)"),
+        ({"log_interval": 4}, "unknown argument of learn.. 'log_interval'"),
+        ({"reset_num_timesteps": False}, "learn always goes on"),
+        ({"callbacks": []}, r"learn\(callback=\)"),
+        ({"callback": 3}, "expected a Callback or a function"),
+        ({"callback": lambda _locals, _globals: True}, "returning True stops the run"),
+        ({"callback": lrl.callbacks.StopOnReturn}, "expected an object"),
+    ],
+)
+def test_what_learn_does_not_take(words: dict[str, Any], said: str, here: Path) -> None:
+    with pytest.raises(UserError, match=said):
+        Model("lql", "toys:timed").learn(**words)
+    assert not list(here.iterdir())
+
+
+def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:
+    fresh = Model("lql", "toys:timed")
+    for call in (fresh.evaluate, lambda: fresh.predict(OBS), lambda: fresh.save(tmp_path)):
+        with pytest.raises(UserError, match="not learned yet"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("agent", "fields", "said"),
+    [
+        ("nclqll", {}, "did you mean nclql"),
+        ("NCLQL", {}, "did you mean nclql"),
+        ("NC-LQL", {}, "did you mean nclql"),
+        ("MlpPolicy", {}, "the agent's name comes first"),
+        ("toys:nothing", {}, "cannot be loaded"),
+        ("toys:wide", {}, "is no agent"),
+        ("nclql", {"batchsize": 3}, "did you mean batch_size"),
+        ("nclql", {"sigma_maxx": 3}, "did you mean sigma_max"),
+        ("nclql", {"spec": None}, "unknown field 'spec'"),
+        ("nclql", {"w": 3}, "here it is inverse_temperature"),
+        ("nclql", {"lr": 3}, "here it is learning_rate"),
+        ("sac", {"lr": 3}, "critic_learning_rate or actor_learning_rate"),
+        ("nclql", {"tau": 3}, "here it is target_rate"),
+        ("nclql", {"buffer_size": 3}, "here it is capacity"),
+        ("nclql", {"learning_starts": 3}, "here it is warmup"),
+        ("nclql", {"ent_coef": 3}, "here it is inverse_temperature"),
+        ("sac", {"ent_coef": 3}, "here it is initial_alpha"),
+        ("nclql", {"train_freq": 3}, "here it is updates_per_iteration"),
+        ("nclql", {"gradient_steps": 3}, "here it is updates_per_iteration"),
+        ("nclql", {"total_timesteps": 3}, r"iterations.*learn\(total_timesteps=\)"),
+        ("nclql", {"policy": "MlpPolicy"}, "no policy class"),
+        ("nclql", {"verbose": 1}, "progress_bar=False"),
+        ("nclql", {"device": "cpu"}, "JAX_PLATFORMS"),
+    ],
+)
+def test_unknown_names_are_refused_at_once_and_say_what_to_write(
+    agent: str, fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UserError, match=said) as caught:
+        Model(agent, "toys:timed", **fields)
+    assert "--" not in str(caught.value)  # this is Python
+
+
+def test_bad_values_are_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    wrong: list[dict[str, Any]] = [
+        {"gamma": 2.0},
+        {"iterations": 0},
+        {"batch_size": 0},
+        {"hidden": []},
+    ]
+    for fields in wrong:
+        with pytest.raises(UserError, match="expected"):
+            Model("lql", "toys:timed", out=str(out), **({"iterations": 1} | fields)).learn()
+    with pytest.raises(UserError, match="warmup=3 is less than one batch"):
+        Model("lql", "toys:timed", out=str(out), warmup=3).learn(1)
+    assert not out.exists()

@@ -1,0 +1,63 @@
+"""Replay as one would first write it, each next observation stored beside its row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from langevinrl.types import Batch, Spec, Transition
+
+
+class PlainReplay:
+    """A ring per seed; what `Replay` must be equal to, and what checkpoints used to hold of it."""
+
+    def __init__(
+        self, spec: Spec, capacity: int, seeds: Sequence[int], columns: dict[str, str] | None = None
+    ) -> None:
+        self.capacity, self.columns = capacity, columns or {}
+        self.size = self.position = 0
+        self.generators = [np.random.default_rng([seed, 0x5EED]) for seed in seeds]
+        sizes: dict[str, tuple[int, ...]] = {
+            "obs": (spec.obs_dim,),
+            "action": (spec.act_dim,),
+            "reward": (),
+            "bootstrap": (),
+            "next_obs": (spec.obs_dim,),
+        }
+        sizes |= {name: sizes[source] for name, source in self.columns.items()}
+        self.rings = {
+            name: np.zeros((len(seeds), capacity, *size), np.float32)
+            for name, size in sizes.items()
+        }
+
+    def add(self, transition: Transition) -> None:
+        num_new = transition.reward.shape[1]
+        rows = (self.position + np.arange(num_new)) % self.capacity
+        stored = transition._asdict()
+        for name, ring in self.rings.items():
+            ring[:, rows] = stored[self.columns.get(name, name)]
+        self.position = (self.position + num_new) % self.capacity
+        self.size = min(self.size + num_new, self.capacity)
+
+    def sample(self, batch_size: int) -> Batch:
+        row = np.stack([g.integers(self.size, size=batch_size) for g in self.generators])
+        drawn: dict[str, Any] = {
+            name: np.stack([own[r] for own, r in zip(ring, row, strict=True)])
+            for name, ring in self.rings.items()
+        }
+        extra = {name: drawn.pop(name) for name in self.columns}
+        return Batch(**drawn, row=row.astype(np.int32), extra=extra)
+
+    def rewrite(self, row: np.ndarray, columns: dict[str, np.ndarray]) -> None:
+        seed = np.arange(len(row))[:, None]
+        for name, values in columns.items():
+            self.rings[name][seed, row] = values
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: ring[:, : self.size] for name, ring in self.rings.items()}
+
+    def metadata(self) -> dict[str, Any]:
+        generators = [generator.bit_generator.state for generator in self.generators]
+        return {"size": self.size, "position": self.position, "generators": generators}

@@ -1,0 +1,70 @@
+"""What a run makes of an environment that fails: it stops in a sentence, or goes on without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toys
+from tiny import TINY_RUN
+
+from langevinrl.envs.faults import EnvError
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.episodes import EpisodeStats
+from langevinrl.runs.folder import RunFolder
+from langevinrl.runs.train import resume, train
+
+
+class Fragile(toys.SavedClock):
+    """Fails at the steps of all environments together that `at` names, once each."""
+
+    total = 0
+    at: frozenset[int] = frozenset()
+
+    def step(self, action: np.ndarray) -> Any:
+        Fragile.total += 1
+        if Fragile.total in Fragile.at:
+            raise RuntimeError("the wheel came off")
+        return super().step(action)
+
+
+def make() -> Any:
+    return toys.gym.wrappers.TimeLimit(Fragile(), 7)
+
+
+def run(out: Path, at: set[int], **changes: Any) -> tuple[list[dict[str, str]], int]:
+    """The evaluations of a tiny run that fails at some steps, and how many steps it took."""
+    Fragile.total, Fragile.at = 0, frozenset(at)
+    fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
+    train(RunConfig("fragile", out=str(out), **(fields | changes)), env=make, quiet=True)
+    rows = RunFolder(out).read_evaluations()
+    return [{k: v for k, v in row.items() if k != "wall_seconds"} for row in rows], Fragile.total
+
+
+def test_it_stops_or_makes_the_environment_anew_in_training_and_in_evaluation(
+    tmp_path: Path,
+) -> None:
+    sound, steps = run(tmp_path / "sound", set())
+    with pytest.raises(EnvError, match=r"the wheel came off.*on_env_error=reset.*no checkpoint"):
+        run(tmp_path / "stop", {100})
+    Fragile.total = 0
+    with pytest.warns(UserWarning, match="made anew"):
+        resume(tmp_path / "stop", env=make, on_env_error="reset", quiet=True)
+    # The last steps of all are those of the last evaluation.
+    with pytest.warns(UserWarning, match="All episodes are played again"):
+        again, more = run(tmp_path / "again", {steps - 3}, on_env_error="reset")
+    assert again == sound and more > steps
+    with pytest.warns(UserWarning, match="made anew"):
+        rows, _ = run(tmp_path / "reset", {100}, on_env_error="reset")
+    assert [row["iterations"] for row in rows] == [row["iterations"] for row in sound]
+
+
+def test_an_episode_that_was_lost_counts_in_no_mean() -> None:
+    stats = EpisodeStats((1, 2))
+    none, ended = np.zeros((1, 2), bool), np.ones((1, 2), bool)
+    stats.add(np.full((1, 2), 10.0), none)
+    stats.add(np.ones((1, 2)), none, cut=np.array([[True, False]]))
+    stats.add(np.ones((1, 2)), ended)
+    assert list(stats.recent[0]) == [(2.0, 2), (12.0, 3)]

@@ -1,0 +1,234 @@
+"""A number that is not finite ends a run at its update; what was saved before stays good."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import probes
+import pytest
+
+from langevinrl.errors import UserError
+from langevinrl.runs import train
+from langevinrl.runs.callbacks import Callback
+from langevinrl.runs.checkpoint import load
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.finite import (
+    BadNumberError,
+    LastUpdate,
+    require_finite_actions,
+    require_finite_state,
+    require_finite_update,
+)
+from langevinrl.runs.folder import RunFolder
+from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.types import Batch
+
+
+def config(folder: Path, **changes: Any) -> RunConfig:
+    fields: dict[str, Any] = {
+        "agent": "lql", "hyperparameters": {"hidden": (4, 4), "num_steps": 2}, "iterations": 20,
+        "warmup": 40, "batch_size": 16, "num_envs": 2, "capacity": 100, "eval_every": 20,
+        "eval_episodes": 1, "checkpoint_every": 4, "log_every": 20, "seeds": 2, "seed": 7,
+    }  # fmt: skip
+    return RunConfig("probe", out=str(folder), **(fields | changes))
+
+
+class Generous(probes.Probe):
+    """Pays what an update cannot square, once and late."""
+
+    steps = 0
+    late = 0
+
+    def step(self, action: Any) -> Any:
+        Generous.steps += 1
+        reward = 9e19 if Generous.steps > Generous.late else 1.0
+        return self.seen(), reward, True, False, {}
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_loss_that_is_not_finite_stops_at_its_update_and_is_described(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: bool
+) -> None:
+    """Though metrics are logged at the end only: they are looked at after each update."""
+    monkeypatch.setattr(Generous, "steps", 0)
+    monkeypatch.setattr(Generous, "late", 4 * (20 + (6 if saved else 1)))
+    with pytest.raises(UserError, match=r"of seed [78] became (inf|nan) at iteration") as caught:
+        train.train(config(tmp_path / "run"), env=Generous, quiet=True)
+    folder = RunFolder(tmp_path / "run")
+    report = json.loads(folder.bad_numbers.read_text())
+    assert report["iteration"] in range(2, 16) and f"iteration {report['iteration']}" in str(
+        caught.value
+    )
+    assert report["batch"]["reward"]["max"] == pytest.approx(9e19)
+    assert report["batch"]["obs"]["shape"][0] == len(report["rows"]) == 16
+    assert "rewards or observations" in str(caught.value)
+    if saved:
+        assert load(folder).metadata["iteration"] == 4
+        assert "The checkpoint of iteration 4 is kept" in str(caught.value)
+    else:
+        assert "There is no checkpoint yet" in str(caught.value)
+
+
+class Odd(probes.Probe):
+    """Hands out one odd number, late, in the second environment of the second seed."""
+
+    built = 0
+    reward, seen_first = 1.0, 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number, self.steps = Odd.built, 0
+        Odd.built += 1
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        obs, reward = np.array(self.seen()), 1.0
+        if self.number == Odd.wrong and self.steps == 27:
+            reward = Odd.reward
+            obs[0] += Odd.seen_first
+        return obs, reward, False, self.steps % 5 == 0, {}
+
+    wrong = -1
+
+
+@pytest.mark.parametrize(
+    ("reward", "seen", "said"),
+    [
+        (np.nan, 0.0, "gave a reward of nan"),
+        (-np.inf, 0.0, "gave a reward of -inf"),
+        (1e30, 0.0, r"gave a reward of 1e\+30"),
+        (1.0, np.nan, "gave an observation whose number 0 is nan"),
+        (1.0, 1e30, r"gave an observation whose number 0 is 1.*e\+30"),
+    ],
+)
+def test_odd_numbers_of_an_environment_never_enter_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reward: float, seen: float, said: str
+) -> None:
+    """Nothing that was saved has them; the last checkpoint is sound and goes on without them."""
+    for name, value in {"reward": reward, "seen_first": seen, "built": 0, "wrong": -1}.items():
+        monkeypatch.setattr(Odd, name, value)
+    plan = config(tmp_path / "run").resolved()
+    with Run(plan, env=Odd) as run:
+        first = Odd.built - 4  # those built before only looked at the task
+        monkeypatch.setattr(Odd, "wrong", first + 3)
+        with pytest.raises(UserError, match=rf"environment 1 of seed 8 {said}; expected finite"):
+            run.until(20)
+        assert run.vector_steps == 26  # the step that failed is no part of the run
+        for ring in run.replay.rings.values():
+            assert np.isfinite(ring).all() and np.abs(ring).max() < 1e3
+
+
+def test_the_message_says_when_it_was_and_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(probes.ActionReward):
+        steps = 0
+
+        def step(self, action: Any) -> Any:
+            Late.steps += 1
+            obs, reward, *rest = super().step(action)
+            return obs, np.nan if Late.steps > Late.sound else reward, *rest
+
+        sound = 10**9
+
+    for iterations, kept in (
+        (2, "There is no checkpoint yet"),
+        (6, "The checkpoint of iteration 4"),
+    ):
+        folder = tmp_path / str(iterations)
+        monkeypatch.setattr(Late, "sound", 10**9)
+        plan = config(folder)
+
+        class Arm(Callback):
+            def on_step(self, run: Run, info: StepInfo, when: int = iterations) -> None:
+                if info.iteration == when:
+                    monkeypatch.setattr(Late, "sound", 0)
+
+        with pytest.raises(UserError, match=rf"vector step {20 + iterations}\. {kept}"):
+            train.train(plan, env=Late, callbacks=[Arm()], quiet=True)
+        assert RunFolder(folder).saved_iteration() == (4 if iterations == 6 else 0)
+
+
+def test_one_bad_seed_does_not_end_its_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `on_env_error="reset"` they learn, to the bit, what they learn beside a sound one."""
+    monkeypatch.setattr(Odd, "reward", np.nan)
+    ended = []
+    for faulty in (False, True):
+        monkeypatch.setattr(Odd, "wrong", -1)
+        with Run(config(tmp_path / "run", on_env_error="reset").resolved(), env=Odd) as run:
+            if faulty:
+                monkeypatch.setattr(Odd, "wrong", Odd.built - 1)
+                with pytest.warns(
+                    UserWarning, match="environment 1 of seed 8 gave a reward of nan"
+                ):
+                    run.until(20)
+            else:
+                run.until(20)
+            rings = {name: ring[0].copy() for name, ring in run.replay.rings.items()}
+            weights = [np.array(leaf[0]) for leaf in jax.tree.leaves(run.state)]
+            assert np.isfinite(run.replay.rings["reward"]).all()
+        ended.append((rings, weights))
+    (rings, weights), (other_rings, other_weights) = ended
+    for name, ring in rings.items():
+        np.testing.assert_array_equal(ring, other_rings[name])
+    for one, other in zip(weights, other_weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class Poison(Callback):
+    """Puts a NaN among the moments of an optimiser, where no metric shows it."""
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        if info.iteration == 8:
+            moments = run.state.critic.opt_state[0]
+            nu = jax.tree.map(lambda leaf: leaf.at[1].set(jnp.nan), moments.nu)
+            opt_state = (moments._replace(nu=nu), *run.state.critic.opt_state[1:])
+            run.state = run.state._replace(critic=run.state.critic._replace(opt_state=opt_state))
+
+
+def test_moments_that_are_not_finite_do_not_replace_a_good_checkpoint(tmp_path: Path) -> None:
+    plan = config(tmp_path / "run", iterations=8)
+    with pytest.raises(UserError, match=r"nu.*of seed 8 is not finite at iteration 8.*iteration 4"):
+        train.train(plan, env=probes.ActionReward, callbacks=[Poison()], quiet=True)
+    assert load(RunFolder(tmp_path / "run")).metadata["iteration"] == 4
+    train.resume(tmp_path / "run", env=probes.ActionReward, quiet=True)
+    assert load(RunFolder(tmp_path / "run")).metadata["iteration"] == 8
+
+
+def test_actions_and_state_name_the_seed() -> None:
+    action = np.zeros((2, 3, 1))
+    require_finite_actions(action, 5, [7, 9])
+    action[1, 2, 0] = np.nan
+    with pytest.raises(BadNumberError, match="seed 9 draw actions"):
+        require_finite_actions(action, 5, [7, 9])
+    state = {"count": np.array([3, 4]), "w": np.ones((2, 2))}
+    require_finite_state(state, 5, [7, 9])
+    state["w"][0, 1] = np.inf
+    with pytest.raises(BadNumberError, match="w of seed 7 is not finite at iteration 5"):
+        require_finite_state(state, 5, [7, 9])
+
+
+def test_a_report_has_every_column_and_is_json() -> None:
+    column = np.array([[1.0, 3.0], [np.nan, 2.0]], np.float32)
+    wide = np.ones((2, 2, 3), np.float32)
+    batch: Any = Batch(
+        wide, wide, column, column, wide, np.array([[4, 5], [6, 7]]), {"improved": wide}
+    )
+    update = LastUpdate(12, {"loss": np.array([0.5, np.inf])}, batch)  # type: ignore[dict-item]
+    with pytest.raises(BadNumberError, match="loss of seed 9 became inf at iteration 12") as found:
+        require_finite_update(update, [7, 9])
+    report = json.loads(json.dumps(found.value.report))
+    assert report["batch"].keys() == {
+        "obs", "action", "reward", "bootstrap", "next_obs", "improved",
+    }  # fmt: skip
+    assert report["batch"]["reward"] == {
+        "shape": [2], "not_finite": 1, "min": 2.0, "max": 2.0, "mean": 2.0,
+    }  # fmt: skip
+    assert report["rows"] == [6, 7] and report["metrics"] == {"loss": "inf"}

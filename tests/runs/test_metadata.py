@@ -1,0 +1,66 @@
+"""Metadata that no run of this configuration can have written is refused in words."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langevinrl.errors import UserError
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.metadata import require_metadata, told_as_damage
+
+ABSENT = "absent"  # not there at all
+CHANGES: list[tuple[str, Any]] = [
+    *[("step", value) for value in (-1, 1.5, "12", None, True, 2**60, ABSENT, 109)],
+    *[("iteration", value) for value in (7, -8, 8.0, "8", None, ABSENT)],
+    *[("wall_seconds", value) for value in (-1, float("nan"), float("inf"), "1", None, ABSENT)],
+    *[("logs", value) for value in (None, [], {"metrics.jsonl": -1}, {"metrics.jsonl": "1"})],
+    *[("envs", value) for value in (None, {}, [], [None] * 3, [1] * 4)],
+    *[("episodes", value) for value in (3, [], ABSENT)],
+    *[("replay.size", value) for value in (-1, 301, 1.0, None, 7, ABSENT)],
+    *[("replay.position", value) for value in (300, -1, "0", None, ABSENT)],
+    *[("replay.generators", value) for value in (None, [], [{}], [1, 2], ABSENT)],
+    ("replay", None),
+]
+
+
+@pytest.fixture(scope="module")
+def good(tiny_run: Path) -> tuple[dict[str, Any], RunConfig]:
+    path = max((tiny_run / "checkpoints").iterdir()) / "metadata.json"
+    table = json.loads(path.read_text())
+    config = RunConfig.read(tiny_run / "config.json")
+    # A ring of 300 that has wrapped: 108 steps of two environments would not fill it.
+    table["replay"] |= {"size": config.capacity, "position": 16}
+    return table, config
+
+
+def test_what_a_run_wrote_is_taken(good: tuple[dict[str, Any], RunConfig]) -> None:
+    require_metadata(*good)
+    require_metadata(good[0] | {"episodes": None, "envs": [None] * 4}, good[1])
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES, ids=str)
+def test_what_it_cannot_have_written_is_not(
+    name: str, value: Any, good: tuple[dict[str, Any], RunConfig]
+) -> None:
+    table, (top, _, below) = copy.deepcopy(good[0]), name.partition(".")
+    place = table[top] if below else table
+    if value is ABSENT:
+        del place[below or top]
+    else:
+        place[below or top] = value
+    wrong = "step|iteration" if top == "step" else top
+    with pytest.raises(UserError, match=f"the checkpoint's ({wrong}) is .*; expected"):
+        require_metadata(table, good[1])
+
+
+def test_values_that_fail_later_are_told_in_words() -> None:
+    with (
+        pytest.raises(UserError, match=r"cannot be put back: KeyError\('state'\)"),
+        told_as_damage(),
+    ):
+        raise KeyError("state")

@@ -1,0 +1,120 @@
+"""What asks a run to stop: saved first, told by the exit code, and never in the middle of JAX."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import pytest
+from tiny import TINY_RUN
+
+from langevinrl.errors import STOP_SIGNALS
+from langevinrl.runs.callbacks import Callback
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.folder import RunFolder
+from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.signals import listening
+from langevinrl.runs.train import Stopped, train
+
+RUN, INFO = cast(Run, None), cast(StepInfo, None)
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS, ids=lambda number: number.name)
+def test_the_first_asks_for_a_stop_and_the_second_does_not_wait(number: signal.Signals) -> None:
+    before = signal.getsignal(number)  # SIGINT is ignored where tests run in the background
+    with pytest.raises(KeyboardInterrupt) as caught, listening() as signals:
+        assert not signals.on_start(RUN)
+        send(number)
+        assert signals.received == [number] and signals.on_step(RUN, INFO)
+        send(number)
+    assert not isinstance(caught.value, Stopped)
+    assert signal.getsignal(number) is before
+
+
+def test_what_another_heeds_or_ignores_is_left_to_it() -> None:
+    """nohup, and a cluster's own tools."""
+    heard: list[int] = []
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    warned = signal.signal(signal.SIGUSR2, lambda number, _: heard.append(number))
+    try:
+        with listening() as signals:
+            send(signal.SIGHUP)
+            send(signal.SIGUSR2)
+        assert signals.received == [] and heard == [signal.SIGUSR2]
+    finally:
+        signal.signal(signal.SIGHUP, old)
+        signal.signal(signal.SIGUSR2, warned)
+
+
+def test_in_the_middle_of_jax_a_second_signal_waits_for_it() -> None:
+    """Raised while JAX traces or compiles, KeyboardInterrupt can take the process with it."""
+    passed: list[str] = []
+
+    def traced(x: Any) -> Any:
+        send(signal.SIGINT)
+        send(signal.SIGINT)
+        time.sleep(0.3)  # asked again meanwhile
+        passed.append("traced")
+        return x + 1
+
+    with pytest.raises(KeyboardInterrupt), listening():
+        jax.jit(traced)(1.0)
+        passed.append("compiled")
+        for _ in range(100):
+            time.sleep(0.05)
+        passed.append("not interrupted")
+    assert passed == ["traced", "compiled"]
+
+
+class Early(Callback):
+    """Sends a signal before the first step."""
+
+    def on_start(self, run: Run) -> None:
+        send(signal.SIGTERM)
+
+
+def test_a_signal_before_the_first_step_leaves_a_run_that_can_start(tmp_path: Path) -> None:
+    fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
+    config = RunConfig("toys:wide", out=str(tmp_path / "run"), **fields)
+    with pytest.raises(Stopped, match="iteration 0") as caught:
+        train(config, callbacks=[Early()], quiet=True)
+    assert caught.value.number == signal.SIGTERM
+    assert RunFolder(tmp_path / "run").config.exists()
+    assert not RunFolder(tmp_path / "run").saved_checkpoints()
+
+
+START = [sys.executable, "-m", "langevinrl", "train", "lql", "--env", "toys:timed", "--hidden", "8"]
+LONG = "--iterations 1000000 --eval-every 1000000 --warmup 60 --batch-size 8 --capacity 200 "
+LONG += "--num-envs 2 --log-every 10 --async-envs --out run"
+
+
+def test_sigterm_to_the_group_of_processes_saves_and_leaves_nothing(tmp_path: Path) -> None:
+    """As a cluster or a terminal sends it: the environments, in processes, hear it too."""
+    path = os.pathsep.join([*sys.path, str(Path(__file__).parent.parent)])
+    process = subprocess.Popen(
+        START + LONG.split(),
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    metrics, end = tmp_path / "run" / "metrics.jsonl", time.monotonic() + 120
+    while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < end:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGTERM)
+    said, _ = process.communicate(timeout=60)  # its pipe closes when the last process has ended
+    assert process.returncode == 143, said
+    assert "langevinrl resume run" in said and "Traceback" not in said
+    assert RunFolder(tmp_path / "run").saved_iteration() >= 10

@@ -1,0 +1,137 @@
+"""The built wheel in an empty environment, without extras; slow, and it asks the package index."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install")]
+ROOT = Path(__file__).parent.parent
+EXTRAS = ("mujoco", "matplotlib", "wandb", "tensorboardX", "ray", "optuna", "onnxruntime")
+TINY = "warmup=300, batch_size=8, hidden=[8], eval_episodes=1"
+
+# A stranger's environment, as a user would write it: nothing of this library in it.
+STRANGER = """
+import gymnasium as gym
+import numpy as np
+
+class Arm(gym.Env):
+    def __init__(self):
+        joint, grid = gym.spaces.Box(-9, 9, (2,)), gym.spaces.Box(0, 5, (2, 2), np.int64)
+        self.observation_space = gym.spaces.Dict({"joint": joint, "grid": grid})
+        self.action_space = gym.spaces.Box(-3.0, 7.0, (2,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.joint = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        return self.look(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.joint = np.float32(0.9) * self.joint + np.float32(0.1) * action
+        ended = self.np_random.random() < 0.05
+        return self.look(), -float(self.joint @ self.joint), ended, False, {}
+
+    def look(self):
+        return {"joint": self.joint, "grid": np.eye(2, dtype=np.int64)}
+
+def make():
+    return gym.wrappers.TimeLimit(Arm(), 20)
+"""
+LEARN = f"""
+import langevinrl as lrl, numpy as np, stranger
+model = lrl.Model("nclql", stranger.make, {TINY})
+model.learn(iterations=20, progress_bar=False)
+model.save("arm")
+"""
+PREDICT = """
+import langevinrl as lrl, stranger
+obs, _ = stranger.make().reset(seed=0)
+action, _ = lrl.Model.load("arm").predict(obs)
+assert stranger.make().action_space.contains(action)
+print(action.tobytes().hex())
+"""
+AFTER = "action, _ = model.predict(stranger.make().reset(seed=0)[0]); print(action.tobytes().hex())"
+NUMPY = """
+import importlib.util, sys, numpy as np
+from numpy_policy import NumpyPolicy
+assert importlib.util.find_spec("jax") is None
+policy = NumpyPolicy("policy.npz", seed=0)
+assert policy(np.zeros((5, 3))).shape == (5, 1)
+"""
+
+
+class Place:
+    """An environment of its own and a folder to work in."""
+
+    def __init__(self, folder: Path, *packages: str) -> None:
+        self.bin, self.work = folder / "env" / "bin", folder / "work"
+        venv.create(folder / "env", with_pip=True)
+        self.work.mkdir()
+        limits = ["-c", str(ROOT / "constraints.txt")]
+        self.run("python", "-m", "pip", "install", "--quiet", *limits, *packages)
+
+    def run(self, program: str, *words: str) -> str:
+        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "XLA_FLAGS")}
+        done = subprocess.run(
+            [str(self.bin / program), *words], cwd=self.work, env=env, capture_output=True,
+            text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The wheel, built from a copy of the sources, and what it depends on; nothing else."""
+    folder = tmp_path_factory.mktemp("clean")
+    shutil.copytree(ROOT / "src", folder / "tree/src", ignore=shutil.ignore_patterns("*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "tree")
+    words = ["wheel", "--quiet", "--no-deps", "-w", str(folder), str(folder / "tree")]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+    (wheel,) = folder.glob("*.whl")
+    return Place(folder, str(wheel))
+
+
+def test_none_of_the_extras_came_along(clean: Place) -> None:
+    missing = f"all(find_spec(name) is None for name in {EXTRAS})"
+    clean.run("python", "-c", f"from importlib.util import find_spec; assert {missing}")
+
+
+def test_help_is_there_in_less_than_a_second(clean: Place) -> None:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        assert "train " in clean.run("langevinrl", "--help")
+        times.append(time.perf_counter() - began)
+    assert statistics.median(times) < 1.0, times
+
+
+def test_the_core_trains_counts_and_exports(clean: Place, tmp_path: Path) -> None:
+    words = "train nclql --env Pendulum-v1 --iterations 5 --warmup 300 --batch-size 16 --hidden 16 "
+    words += "--eval-every 5 --eval-episodes 1 --out runs/pendulum"
+    assert "5/5" in clean.run("langevinrl", *words.split())
+    assert "nclql" in clean.run("langevinrl", "agents")
+    assert "nclql" in clean.run("langevinrl", *"params --obs-dim 17 --act-dim 6".split())
+    assert "return" in clean.run("langevinrl", *"evaluate runs/pendulum --episodes 1".split())
+    clean.run("langevinrl", *"export runs/pendulum --format numpy --out policy.npz".split())
+    bare = Place(tmp_path, "numpy")
+    shutil.copy(clean.work / "policy.npz", bare.work)
+    shutil.copy(ROOT / "src/langevinrl/export/numpy_policy.py", bare.work)
+    bare.run("python", "-c", NUMPY)
+
+
+def test_a_strangers_environment_in_five_lines(clean: Place) -> None:
+    """Trained, saved, loaded in a new process: the same actions."""
+    (clean.work / "stranger.py").write_text(STRANGER)
+    here = clean.run("python", "-c", LEARN + AFTER)
+    assert clean.run("python", "-c", PREDICT) == here
