@@ -48,8 +48,7 @@ class NCLQL(Common):
     start: StartLaw = "uniform"
     clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
-    # s: the policy's spread per axis, in half-widths of the box; w then sets itself, for full
-    # gradients, and w, step_size, both sigmas and normalise are not looked at
+    # s: the policy's spread in half-widths of the box; w, sigmas and steps then set themselves
     spread: float | None = None
     step_ratio: float = 1.0  # η: with a spread, a level's step size over its noise squared
     sampler: Literal["langevin", "particles"] = "langevin"  # particles: exp(wQ), 48 gradients
@@ -91,12 +90,12 @@ class NCLQL(Common):
         if self.spread is None:
             return FixedLadder(w, self.step_size, *sigmas, self.num_levels, self.normalise)
         bound, sizes = self.spec.act_bound, (self.spec.act_dim, self.num_levels)
-        members = self.critic.num_members
-        return SpreadLadder(self.spread * bound, bound, *sizes, members, self.step_ratio)
+        rest = (*sizes, self.critic.num_members, self.step_ratio)
+        return SpreadLadder(self.spread * bound, bound, *rest)
 
     def chain(self, state: State) -> Chain:
-        how = (self.spec.act_bound, self.start, self.clip, self.steps_per_level)
-        return self.ladder.chain(state.slope, *how)
+        bound, steps = self.spec.act_bound, self.steps_per_level
+        return self.ladder.chain(state.slope, bound, self.start, self.clip, steps)
 
     def init(self, key: Key) -> State:
         return State(init_learner(self.critic.init(key), self.optimiser), self.ladder.init())
@@ -145,11 +144,9 @@ class NCLQL(Common):
         return self._draw(state, obs, (), key, start=start, trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array | None:
-        value, walks = (
-            partial(self.critic.apply, state.critic.params, obs),
-            self.sampler == "langevin",
-        )
-        return slopes(value, path, self.chain(state).plan) if walks else None
+        value = partial(self.critic.apply, state.critic.params, obs)
+        plan = self.chain(state).plan if self.sampler == "langevin" else None
+        return slopes(value, path, plan) if plan else None
 
     def policy_weight(self, state: State) -> Array | float:
         scale = 1.0 if self.spread is None else self.reward_scale  # the paper's w is as it is set
@@ -157,8 +154,8 @@ class NCLQL(Common):
 
     def _sample(self, state: State, obs: Array, key: Key, *, noisy: bool = True) -> Array:
         """The most valuable of N draws for each observation: (B, A)."""
-        candidates = self._draw(state, obs, (self.best_of,), key, noisy=noisy)
         value = partial(self.critic.apply, state.critic.params, obs)
+        candidates = self._draw(state, obs, (self.best_of,), key, noisy=noisy)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
 
     def _draw(self, state: State, obs: Array, lead: tuple[int, ...], key: Key, **how: Any) -> Array:
@@ -168,5 +165,5 @@ class NCLQL(Common):
         shape = (*lead, len(obs), self.spec.act_dim)
         if self.sampler == "langevin":
             return draw(value, shape, chain, key, **how)
-        w = self.ladder.weight(state.slope)
-        return draw_particles(value, shape, chain, w, self.clean, key, **how)
+        weight = self.ladder.weight(state.slope)
+        return draw_particles(value, shape, chain, weight, self.clean, key, **how)
