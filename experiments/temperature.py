@@ -61,7 +61,7 @@ def value_of(agent: NCLQL, params: PyTree, action: Array) -> Array:
     return agent.critic.apply(params, obs, action, agent.clean).mean(axis=0)
 
 
-def samplers(agent: NCLQL) -> dict[str, Callable[[PyTree, Array, Array], Array]]:
+def samplers(agent: NCLQL) -> dict[str, Callable[[PyTree, float, Array], Array]]:
     """Each draws BLOCK actions at w from a state: the paper's unit scores, full ones, particles."""
 
     def chain(state: PyTree, w: Array, key: Array, normalise: bool, steps: int) -> Array:

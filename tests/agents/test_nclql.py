@@ -10,6 +10,7 @@ import numpy as np
 import optax
 import pytest
 
+from langevinrl.agents.ladder import perturb
 from langevinrl.agents.nclql import NCLQL, State
 from langevinrl.errors import UserError
 from langevinrl.types import Array, Batch, PyTree, Spec
@@ -105,7 +106,9 @@ def test_smoothing_levels_are_uniform_and_leave_out_the_clean_one(
 ) -> None:
     agent = NCLQL(SPEC, smooth_clean_level=clean_too)
     action = jnp.zeros((90_000, 2))
-    level, noisy = agent._perturb(action, jax.random.key(0), jax.random.key(1))
+    level, noisy = perturb(
+        agent.sigmas, agent.smooth_clean_level, action, jax.random.key(0), jax.random.key(1)
+    )
     shares = np.bincount(np.asarray(level), minlength=10) / len(level)
     np.testing.assert_allclose(shares[:num_drawn], 1 / num_drawn, atol=0.005)
     assert shares[num_drawn:].sum() == 0

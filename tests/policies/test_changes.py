@@ -15,7 +15,7 @@ from policies_by_case import BOX, OBS, SEED, make
 from langevinrl.errors import UserError
 from langevinrl.policies.chain import keyed_noise
 from langevinrl.policies.fast import FastPolicy
-from langevinrl.policies.methods import describe
+from langevinrl.policies.methods import describe, is_known
 from langevinrl.runs.evaluate import policy
 from langevinrl.samplers.langevin import Chain, Plan, draw
 
@@ -82,3 +82,11 @@ def test_what_the_networks_would_not_bear_is_refused(
 def test_a_method_that_is_not_known_here_is_named() -> None:
     with pytest.raises(UserError, match="str cannot be told as tables; those that can: NCLQL, "):
         describe("an agent of one's own", None, BOX)
+
+
+def test_particles_are_no_chain() -> None:
+    agent, state = make("nclql")
+    drawn = dataclasses.replace(agent, sampler="particles")
+    assert is_known(agent) and not is_known(drawn)
+    with pytest.raises(UserError, match="particles cannot be told as tables"):
+        describe(drawn, state, BOX)

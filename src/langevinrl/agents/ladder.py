@@ -8,14 +8,25 @@ state beside another stays as the critics have it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+import jax
 import jax.numpy as jnp
 
 from langevinrl.errors import UserError
-from langevinrl.samplers.langevin import Chain, Plan, StartLaw, annealed_plan, geometric_sigmas
-from langevinrl.types import Array
+from langevinrl.samplers.langevin import (
+    Chain,
+    Plan,
+    StartLaw,
+    annealed_plan,
+    geometric_sigmas,
+    slope_at,
+)
+from langevinrl.types import Array, Key
+
+Value: TypeAlias = Callable[[Array, Any], Array]  # of actions (..., A) and a level, by members
 
 RATE = 0.01  # how far the running mean moves at an update
 
@@ -44,6 +55,7 @@ class FixedLadder:
     normalise: bool
 
     def check(self) -> None:
+        _check_levels(self.num_levels)
         if self.sigma_min == 0 or self.sigma_min >= self.sigma_max:
             raise UserError(
                 f"sigma_min is {self.sigma_min}; "
@@ -64,8 +76,11 @@ class FixedLadder:
     def init(self) -> None:
         """Nothing is measured."""
 
-    def update(self, slope: Slope | None, gradient: Array) -> None:
+    def measure(self, slope: Slope | None, value: Value, action: Array, level: int) -> None:
         """Nothing is measured."""
+
+    def metrics(self, slope: Slope | None) -> dict[str, Array]:
+        return {}
 
     def weight(self, slope: Slope | None) -> float:
         return self.inverse_temperature
@@ -83,6 +98,7 @@ class SpreadLadder:
     step_ratio: float  # η: a level's step size over its noise squared
 
     def check(self) -> None:
+        _check_levels(self.num_levels)
         if not 0 < self.size < self.bound:
             spread = self.size / self.bound
             raise UserError(f"spread is {spread:g}; expected between 0 and 1, half the box")
@@ -108,8 +124,7 @@ class SpreadLadder:
         find the hill, and noise of their width would take more steps to lose than there are.  Its
         deviation leaves a Gaussian of spread s, walked with the last level's steps, as it is.
         """
-        level = jnp.repeat(jnp.arange(self.num_levels), steps_per_level)
-        ratio = self.step_ratio
+        level, ratio = jnp.repeat(jnp.arange(self.num_levels), steps_per_level), self.step_ratio
         deviation = self.size * (ratio - ratio**2 / 4) ** 0.5
         plan = Plan(ratio * self.sigmas[level] ** 2, level, jnp.full(level.shape, deviation))
         w = self.weight(slope) / self.num_members
@@ -125,8 +140,31 @@ class SpreadLadder:
         total, seen = slope
         return Slope(total + RATE * (square - total), seen + RATE * (1.0 - seen))
 
+    def measure(self, slope: Slope | None, value: Value, action: Array, level: int) -> Slope:
+        """The running mean after the slopes of `value` at actions (B, A) in which chains ended."""
+        return self.update(slope, slope_at(value, action, level))
+
+    def metrics(self, slope: Slope | None) -> dict[str, Array]:
+        """What is logged of it."""
+        assert slope is not None
+        return {"temperature/weight": self.weight(slope), "temperature/slope": slope.rms}
+
     def weight(self, slope: Slope | None) -> Array:
         """w; 0, a walk of noise alone, before the first update."""
         assert slope is not None
         w = self.act_dim**0.5 / (self.size * jnp.maximum(slope.rms, 1e-12))
         return jnp.where(slope.seen > 0, w, 0.0)
+
+
+def _check_levels(num_levels: int) -> None:
+    if num_levels == 1:
+        raise UserError("num_levels is 1; expected more: a clean level and one to smooth")
+
+
+def perturb(
+    sigmas: Array, clean_too: bool, action: Array, level_key: Key, noise_key: Key
+) -> tuple[Array, Array]:
+    """A level for each action (B, A), the last only if `clean_too`; the action under its noise."""
+    num = len(sigmas) if clean_too else len(sigmas) - 1
+    level = jax.random.randint(level_key, action.shape[:1], 0, num)
+    return level, action + sigmas[level, None] * jax.random.normal(noise_key, action.shape)

@@ -14,13 +14,13 @@ import jax
 import optax
 
 from langevinrl.agents.contract import Common
-from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder
-from langevinrl.errors import UserError
+from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, perturb
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
 from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.langevin import Chain, StartLaw, draw, slope_at, slopes
+from langevinrl.samplers.langevin import Chain, StartLaw, draw, slopes
+from langevinrl.samplers.particles import draw_particles
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
@@ -48,12 +48,11 @@ class NCLQL(Common):
     start: StartLaw = "uniform"
     clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
-    # s: the policy's spread per axis, in half-widths of the box; w then sets itself, for full
-    # gradients, and w, step_size, both sigmas and normalise are not looked at
+    # s: the policy's spread in half-widths of the box; w, sigmas and steps then set themselves
     spread: float | None = None
     step_ratio: float = 1.0  # η: with a spread, a level's step size over its noise squared
-    # actions of an evaluation: drawn as in training (released code), or climbed to without noise
-    evaluation: Literal["draw", "climb"] = "draw"
+    sampler: Literal["langevin", "particles"] = "langevin"  # particles: exp(wQ), 48 gradients
+    evaluation: Literal["draw", "climb"] = "draw"  # climb: evaluate without noise (code: with it)
     best_of: int = 1  # N: chains per action, the most valuable kept
     learning_rate: float = 1e-4  # Adam's rate for the critics
     # one Adam step for each loss (released code), or one for their sum (paper)
@@ -65,8 +64,6 @@ class NCLQL(Common):
     embedding_size: int = 16  # width of the level's embedding
 
     def __post_init__(self) -> None:
-        if self.num_levels == 1:
-            raise UserError("num_levels is 1; expected more: a clean level and one to smooth")
         self.ladder.check()
 
     @property
@@ -80,8 +77,7 @@ class NCLQL(Common):
 
     @property
     def sigmas(self) -> Array:
-        """Noise of each level, the largest first: (L,)."""
-        return self.ladder.sigmas
+        return self.ladder.sigmas  # (L,)
 
     @property
     def clean(self) -> int:
@@ -94,12 +90,12 @@ class NCLQL(Common):
         if self.spread is None:
             return FixedLadder(w, self.step_size, *sigmas, self.num_levels, self.normalise)
         bound, sizes = self.spec.act_bound, (self.spec.act_dim, self.num_levels)
-        members = self.critic.num_members
-        return SpreadLadder(self.spread * bound, bound, *sizes, members, self.step_ratio)
+        rest = (*sizes, self.critic.num_members, self.step_ratio)
+        return SpreadLadder(self.spread * bound, bound, *rest)
 
     def chain(self, state: State) -> Chain:
-        walk = (self.spec.act_bound, self.start, self.clip, self.steps_per_level)
-        return self.ladder.chain(state.slope, *walk)
+        bound, steps = self.spec.act_bound, self.steps_per_level
+        return self.ladder.chain(state.slope, bound, self.start, self.clip, steps)
 
     def init(self, key: Key) -> State:
         return State(init_learner(self.critic.init(key), self.optimiser), self.ladder.init())
@@ -117,7 +113,9 @@ class NCLQL(Common):
         next_action = self._sample(state, batch.next_obs, next_key)
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-        level, noisy = self._perturb(batch.action, level_key, noise_key)
+        level, noisy = perturb(
+            self.sigmas, self.smooth_clean_level, batch.action, level_key, noise_key
+        )
         value = self.critic.apply(params, batch.obs, batch.action, self.clean)
         anchor = value.mean(axis=0, keepdims=True) if self.anchor == "mean" else value
 
@@ -137,37 +135,35 @@ class NCLQL(Common):
         else:
             critic = descend(state.critic, self.optimiser, lambda p: bellman(p) + smoothing(p))
             metrics["critic/joint"] = critic.loss
-        slope = state.slope
-        if slope is not None:
-            value = partial(self.critic.apply, params, batch.next_obs)
-            slope = self.ladder.update(slope, slope_at(value, next_action, self.clean))
-            metrics["temperature/weight"] = self.ladder.weight(slope)
-            metrics["temperature/slope"] = slope.rms
+        value_next = partial(self.critic.apply, params, batch.next_obs)
+        slope = self.ladder.measure(state.slope, value_next, next_action, self.clean)
+        metrics |= self.ladder.metrics(slope)
         return Update(State(soft_update(critic, self.target_rate), slope), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        value = partial(self.critic.apply, state.critic.params, obs)
-        shape = (len(obs), self.spec.act_dim)
-        return draw(value, shape, self.chain(state), key, start=start, trace=True)
+        return self._draw(state, obs, (), key, start=start, trace=True)
 
-    def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
+    def trace_scores(self, state: State, obs: Array, path: Array) -> Array | None:
         value = partial(self.critic.apply, state.critic.params, obs)
-        return slopes(value, path, self.chain(state).plan)
+        plan = self.chain(state).plan if self.sampler == "langevin" else None
+        return slopes(value, path, plan) if plan else None
 
     def policy_weight(self, state: State) -> Array | float:
         scale = 1.0 if self.spread is None else self.reward_scale  # the paper's w is as it is set
         return scale * self.ladder.weight(state.slope)
 
     def _sample(self, state: State, obs: Array, key: Key, *, noisy: bool = True) -> Array:
-        """The most valuable of N chains for each observation: (B, A)."""
-        value = partial(self.critic.apply, state.critic.params, obs)  # of an action and a level
-        shape = (self.best_of, len(obs), self.spec.act_dim)
-        candidates = draw(value, shape, self.chain(state)._replace(noisy=noisy), key)
+        """The most valuable of N draws for each observation: (B, A)."""
+        value = partial(self.critic.apply, state.critic.params, obs)
+        candidates = self._draw(state, obs, (self.best_of,), key, noisy=noisy)
         return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
 
-    def _perturb(self, action: Array, level_key: Key, noise_key: Key) -> tuple[Array, Array]:
-        """A noise level for each action, and the action under that noise, not clipped."""
-        num_smoothed = self.num_levels if self.smooth_clean_level else self.num_levels - 1
-        level = jax.random.randint(level_key, action.shape[:1], 0, num_smoothed)
-        noise = jax.random.normal(noise_key, action.shape)
-        return level, action + self.sigmas[level, None] * noise
+    def _draw(self, state: State, obs: Array, lead: tuple[int, ...], key: Key, **how: Any) -> Array:
+        """Actions (*lead, B, A), or with `trace` the paths to them."""
+        value = partial(self.critic.apply, state.critic.params, obs)  # of an action and a level
+        chain = self.chain(state)._replace(noisy=how.pop("noisy", True))
+        shape = (*lead, len(obs), self.spec.act_dim)
+        if self.sampler == "langevin":
+            return draw(value, shape, chain, key, **how)
+        weight = self.ladder.weight(state.slope)
+        return draw_particles(value, shape, chain, weight, self.clean, key, **how)

@@ -45,7 +45,9 @@ Changes = dict[str, int]
 
 def is_known(agent: Any) -> bool:
     """Whether this agent's policy can be told as tables: one of the ten methods, not a new one."""
-    return type(agent) in METHODS
+    return type(agent) in METHODS and not (
+        isinstance(agent, NCLQL) and agent.sampler == "particles"
+    )
 
 
 def describe(
@@ -55,6 +57,10 @@ def describe(
 
     Actions are in `box`, or in the agent's own if none is given.
     """
+    if isinstance(agent, NCLQL) and agent.sampler == "particles":
+        raise UserError(
+            "particles cannot be told as tables; those trained with sampler='langevin' can"
+        )
     if not is_known(agent):
         known = ", ".join(kind.__name__ for kind in METHODS)
         raise UserError(f"{type(agent).__name__} cannot be told as tables; those that can: {known}")

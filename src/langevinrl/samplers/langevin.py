@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -154,7 +154,7 @@ def draw(
     return action.at[-1].set(box(action[-1])) if trace else box(action)
 
 
-def slope_at(value: Callable[[Array, Array], Array], action: Array, level: Array | int) -> Array:
+def slope_at(value: Callable[[Array, Any], Array], action: Array, level: Array | int) -> Array:
     """The gradient of `value(action, level)`, summed over members, at actions (..., A)."""
     return jax.grad(lambda a: value(a, level).sum())(action)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from langevinrl.samplers.langevin import Chain
 from langevinrl.types import Array, Key
 
 STAGES = (0.2, 0.5, 1.0)  # shares of f, from the flat law to the true one
@@ -67,6 +68,31 @@ def sample_particles(
     else:
         picked = jax.random.randint(pick_key, shape[:-1], 0, num_particles)
     return jnp.stack([_take(path, picked[None])[0] for path in paths])
+
+
+def draw_particles(
+    value: Callable[[Array, int], Array],
+    shape: tuple[int, ...],
+    chain: Chain,
+    w: Array | float,
+    level: int,
+    key: Key,
+    *,
+    start: Array | None = None,
+    trace: bool = False,
+) -> Array:
+    """Actions (..., A) from exp(wQ), Q the members' mean of `value(action, level)`.
+
+    Of the chain only the box is used, and whether there is noise: without, the best particle is
+    the action.  With `trace`, as in `sample_particles`.
+    """
+
+    def log_density(action: Array) -> Array:
+        return w * value(action, level).mean(axis=0)
+
+    best = not chain.noisy
+    path = sample_particles(log_density, shape, chain.bound, key, start=start, best=best)
+    return path if trace else path[-1]
 
 
 def lattice(origin: Array, bound: float, num: int) -> Array:

@@ -52,7 +52,7 @@ def annealed(
     sigmas = geometric_sigmas(high, low, CHAIN_STEPS)  # type: ignore[arg-type]
     seen, extra = sigmas.at[-1].set(0.0), disturbance(error_key, error)  # the last is the reward
     plan = annealed_plan(sigmas, 1, step_size)  # type: ignore[arg-type]
-    chain = Chain(plan, w, bound, "normal", True, True)  # type: ignore[arg-type]
+    chain = Chain(plan, w, bound, "normal", True, True)
 
     def value(action: Array, level: Array) -> Array:
         return env.smoothed_value(action, seen[level], bound) + extra(action)
@@ -64,7 +64,7 @@ def plain(num: int, bound: float, w: Array, step_size: Array, key: Key, error: f
     """LQL's chain on the reward."""
     walk_key, error_key = jax.random.split(key)
     plan, extra = constant_plan(CHAIN_STEPS, step_size), disturbance(error_key, error)  # type: ignore[arg-type]
-    chain = Chain(plan, w, bound, "normal", True, True)  # type: ignore[arg-type]
+    chain = Chain(plan, w, bound, "normal", True, True)
     return draw(lambda a, _: env.reward(a) + extra(a), (num, 2), chain, walk_key)
 
 
