@@ -33,7 +33,7 @@ from typing import Any
 
 import tyro
 
-PYTHON = Path(__file__).parent.parent / "tests"  # whose toys are environments, too
+TESTS = Path(__file__).parent.parent / "tests"  # whose toys are environments, too
 # QSM is not among them: with networks as small as these it diverges by itself.
 AGENTS = ("nclql", "lql", "sac", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
 # Rewards small enough that no method diverges with networks as small as these.
@@ -60,7 +60,7 @@ class Soak:
 def start(words: str, mark: str) -> subprocess.Popen[bytes]:
     """A run in a session of its own, so that a signal can be sent to all its processes."""
     flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-    path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(PYTHON)])
+    path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(TESTS)])
     env = {"XLA_FLAGS": flags, **os.environ, MARK: mark, "PYTHONPATH": path}
     command = [sys.executable, "-m", "langevinrl", *words.split()]
     with open(mark, "ab") as log:
@@ -265,7 +265,7 @@ def growth(name: str, seconds: float, samples: list[dict[str, int]]) -> dict[str
 
 def feed_reader(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
     """How many changed files the reader of checkpoints was given, and on how many it failed."""
-    words = [PYTHON / "runs" / "fuzz_reader.py", str(config.seconds), str(config.seed)]
+    words = [str(TESTS / "runs" / "fuzz_reader.py"), str(config.seconds), str(config.seed)]
     done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True)
     yield json.loads(done.stdout.splitlines()[-1])
 
