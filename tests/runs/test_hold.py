@@ -101,7 +101,7 @@ def test_what_a_killed_process_left_is_nothing_where_there_are_locks(
         ({"host": "elsewhere"}, 2 * STALE, False),
         ({"host": "elsewhere"}, -1e6, True),  # by a clock that runs ahead
     ],
-    ids=str,
+    ids=["other start", "gone", "running", "elsewhere", "elsewhere, old", "elsewhere, ahead"],
 )
 def test_without_locks_the_file_tells(
     folder: RunFolder, fields: dict[str, Any], age: float, foreign: bool
