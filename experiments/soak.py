@@ -6,6 +6,7 @@ python experiments/soak.py                      # all of it, more than half an h
 python experiments/soak.py kills --kills 20     # SIGKILL at random moments
 python experiments/soak.py stops                # each signal, to a whole group of processes
 python experiments/soak.py load --seconds 60    # many environments, many processes
+python experiments/soak.py reader --seconds 60  # changed files for the reader of checkpoints
 
 A kill ends one process of a run at a random moment of its life: while it imports, compiles, steps,
 evaluates or saves.  The run is resumed, killed again, and in the end has to equal one that was left
@@ -47,11 +48,11 @@ MARK = "LANGEVINRL_SOAK"  # an environment variable that all processes of a run 
 class Soak:
     """What to do, and for how long."""
 
-    parts: tyro.conf.Positional[tuple[str, ...]] = ("kills", "stops", "load")
+    parts: tyro.conf.Positional[tuple[str, ...]] = ("kills", "stops", "load", "reader")
     kills: int = 100  # in all
     kills_per_run: int = 5
     first: int = 0  # number of the first run that is killed, to go on with others
-    seconds: float = 600.0  # of each load
+    seconds: float = 600.0  # of each load, and of the reader
     seed: int = 0  # decides the moments
     out: Path = Path("results/reliability")
 
@@ -262,6 +263,13 @@ def growth(name: str, seconds: float, samples: list[dict[str, int]]) -> dict[str
     return row
 
 
+def feed_reader(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
+    """How many changed files the reader of checkpoints was given, and on how many it failed."""
+    words = [PYTHON / "runs" / "fuzz_reader.py", str(config.seconds), str(config.seed)]
+    done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+    yield json.loads(done.stdout.splitlines()[-1])
+
+
 def write(rows: Iterable[dict[str, Any]], seed: int, path: Path) -> None:
     """A table that grows as rows come, so that what was found is kept if the soak is cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -279,7 +287,7 @@ def write(rows: Iterable[dict[str, Any]], seed: int, path: Path) -> None:
 
 def main(config: Soak) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup runs would ignore it, rightly
-    parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs}
+    parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs, "reader": feed_reader}
     for name in config.parts:
         if name not in parts:
             raise SystemExit(f"unknown part {name!r}; there are {', '.join(parts)}")
