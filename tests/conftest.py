@@ -13,6 +13,7 @@ import jax
 import pytest
 from tiny import TINY_AGENT, TINY_RUN
 
+from langevinrl import Model
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.train import train
 
@@ -75,3 +76,22 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny") / "run"
     config = RunConfig("toys:wide", out=str(folder), hyperparameters=TINY_AGENT, **TINY_RUN)
     return train(config, quiet=True)
+
+
+@pytest.fixture(scope="session")
+def model(tiny_run: Path) -> Model:
+    """A trained model, to be asked and not taught."""
+    return Model.load(tiny_run)
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a model that learns as `tiny_run` did, but for how long."""
+    return {name: value for name, value in tiny_fields.items() if name != "iterations"}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

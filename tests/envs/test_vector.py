@@ -107,7 +107,7 @@ def test_actions_are_stretched_to_the_tasks_box(
     ask = envs.vector.ask
 
     def record(command: str, actions: Any) -> Any:
-        sent.append(actions)
+        sent.append(np.stack(actions))
         return ask(command, actions)
 
     monkeypatch.setattr(envs.vector, "ask", record)

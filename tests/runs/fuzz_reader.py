@@ -92,7 +92,7 @@ def corpus() -> list[Path]:
 
 
 def main(seconds: float, seed: int) -> int:
-    draw, begun, tried = random.Random(seed), time.monotonic(), 0
+    draw, begun, tried, failed = random.Random(seed), time.monotonic(), 0, 0
     texts = [path.read_bytes() for path in corpus()]
     with tempfile.TemporaryDirectory() as place:
         while time.monotonic() - begun < seconds:
@@ -104,9 +104,11 @@ def main(seconds: float, seed: int) -> int:
                 name = CORPUS / f"found-{seed}-{tried}"
                 name.write_bytes(content)
                 print(f"{name}: {error!r}")
-                return 1
-    print(json.dumps({"target": "checkpoint reader", "tried": tried, "failed": 0, "seed": seed}))
-    return 0
+                failed = 1
+                break
+    seconds = round(time.monotonic() - begun)
+    print(json.dumps({"tried": tried, "failed": failed, "seconds": seconds}))
+    return failed
 
 
 if __name__ == "__main__":

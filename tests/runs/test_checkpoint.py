@@ -51,7 +51,7 @@ def test_only_some_groups_are_read_if_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [1, 2, 3])
 def test_only_the_newest_are_kept(tmp_path: Path, keep: int) -> None:
-    done = []
+    done: list[str] = []
     for iteration in (5, 50, 1_000_000, 1_000_000, 2_000_000_000):  # one of them saved again
         save(RunFolder(tmp_path), iteration, saved(float(iteration)), keep=keep)
         done = [*[name for name in done if name != f"{iteration:09d}"], f"{iteration:09d}"]

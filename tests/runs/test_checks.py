@@ -35,7 +35,7 @@ OF_RUNS: list[tuple[str, Any]] = [
     ("warmup", -1), ("warmup", 3), ("warmup", 2**40), ("batch_size", 0), ("batch_size", 2**30),
     ("capacity", 1), ("capacity", 2**40), ("updates_per_iteration", 10**9),
     ("eval_every", 0), ("eval_episodes", 10**9), ("checkpoint_every", -5), ("log_every", 0),
-    ("track", ("tensorbord",)), ("track", "wandb"), ("track", (3,)),
+    ("track", ("tensorbord",)), ("track", "wanb"), ("track", ["wanb"]), ("track", (3,)),
     ("env_kwargs", {"a": {1, 2}}), ("env_kwargs", {"a": NAN}), ("env_kwargs", [1]),
     ("env_kwargs", {1: 2}), ("hyperparameters", {"gama": 1}), ("hyperparameters", {3: 1}),
 ]  # fmt: skip

@@ -217,7 +217,7 @@ def test_actions_and_state_name_the_seed() -> None:
 
 def test_a_report_has_every_column_and_is_json() -> None:
     column = np.array([[1.0, 3.0], [np.nan, 2.0]], np.float32)
-    wide = np.ones((2, 2, 3), np.float32)
+    wide: Any = np.ones((2, 2, 3), np.float32)
     batch: Any = Batch(
         wide, wide, column, column, wide, np.array([[4, 5], [6, 7]]), {"improved": wide}
     )

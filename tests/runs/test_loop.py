@@ -235,7 +235,7 @@ def test_an_evaluator_that_cannot_be_built_leaves_nothing_open(
 ) -> None:
     closed = []
     monkeypatch.setattr(VectorEnv, "close", lambda envs: closed.append(envs))
-    monkeypatch.setattr(callbacks, "Evaluator", lambda *_: 1 / 0)
+    monkeypatch.setattr(callbacks, "Evaluator", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train.train(config("Pendulum-v1", tmp_path / "run"), quiet=True)
     assert len(closed) == 1

@@ -72,6 +72,7 @@ def sent(tiny_run: Path, place: Path, **fields: Any) -> Path:
         ("nclql", "shimmy:Hopper-v4", {}, 1),
         ("pytest:main", "http.server:test", {}, 2),
         ("nclql", "GymV26Environment-v0", {"env_id": "X-v0"}, 1),
+        ("nclql", "dm_control/compatibility-env-v0", {}, 1),
         ("nclql", "Hopper-v4", {"make": {"inner": ["os:getcwd"]}}, 1),
     ],
 )

@@ -121,8 +121,9 @@ def _mistakes(config: RunConfig, env: EnvFactory | None, look: bool) -> list[str
         strange = said(as_factory, config.env, config.env_kwargs)
         # One sentence for a name that is not there: the paper has no length for it either.
         found = [*strange, *(one for one in found if not (strange and repr(config.env) in one))]
-    if isinstance(config.track, tuple):
-        found += said(require_trackers, config.track)
+    track = (config.track,) if isinstance(config.track, str) else config.track
+    if isinstance(track, tuple | list):
+        found += said(require_trackers, track)
     if look and isinstance(config.out, str | Path):
         found += said(require_available, RunFolder(config.out))
     return found

@@ -29,8 +29,8 @@ from langevinrl.runs.folder import CHECKPOINTS, CONFIG, SWEEP, VERSIONS
 
 VARIABLE = "LANGEVINRL_STATE"  # where records are kept; without it, in the user's state folder
 OURS = ("langevinrl.envs.bandit:make",)  # written into configurations by our own studies
-# Gymnasium ids that make what another argument names, in a registry of its own.
-_DOORS_ELSEWHERE = re.compile(r"(GymV2\d|dm_control_compat|MeltingPotCompat)")
+# Gymnasium's and Shimmy's ids that make what an argument names, by a registry of its own.
+_DOORS_ELSEWHERE = re.compile(r"GymV2\d|.*compatib", re.IGNORECASE)
 # module:name, as an environment or an agent of one's own is given.
 MODULE_NAME = re.compile(r"[\w.]+:[\w.<>-]+")
 _remembered: dict[str, list[list[str]]] = {}  # of this process, where nothing can be written
