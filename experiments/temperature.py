@@ -114,7 +114,7 @@ def run() -> None:
 
 
 def judge_critic(agent: NCLQL, state: PyTree) -> list[dict[str, float]]:
-    """Distance of the learned critic's own law from the exact one: what no sampler can mend."""
+    """Distance of the learned critic's own law from the exact one: an exact sampler's result."""
     edges = np.linspace(-bandit.BOUND, bandit.BOUND, CELLS + 1)
     density = bandit.Density((edges[1:] + edges[:-1]) / 2, np.empty(0))
     points = jnp.asarray(density.actions, jnp.float32)
