@@ -195,7 +195,7 @@ def test_nothing_is_imported_from_inside_a_run_even_if_trusted(
 def test_the_current_folder_is_searched_last_and_never_in_a_run(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     monkeypatch.chdir(tiny_run / "checkpoints")
     trust.search_here()
     assert "" not in sys.path
