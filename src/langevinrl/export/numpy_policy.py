@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
-Array = np.ndarray
 
-
-def activate(name: str, z: Array) -> tuple[Array, Array]:
+def activate(name: str, z: ndarray) -> tuple[ndarray, ndarray]:
     """An activation and its derivative."""
     if name == "relu":
         return np.maximum(z, 0.0), (z > 0.0).astype(z.dtype)
@@ -30,32 +29,27 @@ def activate(name: str, z: Array) -> tuple[Array, Array]:
 class Network:
     """M perceptrons on (obs, action); `rows` is what each step adds to their first layers."""
 
-    def __init__(self, arrays: dict[str, Array], name: str, activation: str) -> None:
+    def __init__(self, arrays: dict[str, ndarray], name: str, activation: str) -> None:
         own = name if f"{name}.obs" in arrays else "field"  # the judge may be the field's critics
         self.obs, self.action = arrays[f"{own}.obs"], arrays[f"{own}.action"]
         self.rows, self.activation = arrays[f"{name}.rows"][:, :, None], activation
         depth = range(sum(key.startswith(f"{own}.weight.") for key in arrays))
-        self.weights = [arrays[f"{own}.weight.{i}"] for i in depth]
-        self.biases = [arrays[f"{own}.bias.{i}"][:, None] for i in depth]
+        self.layers = [(arrays[f"{own}.weight.{i}"], arrays[f"{own}.bias.{i}"]) for i in depth]
 
-    def observe(self, obs: Array, num_candidates: int) -> Array:
-        """The first layer's share of observations (B, O), constant in a chain: (M, B N, H)."""
-        return np.repeat(obs @ self.obs, num_candidates, axis=1)
-
-    def forward(self, first: Array, x: Array, step: int) -> tuple[Array, list[Array]]:
+    def forward(self, first: ndarray, x: ndarray, step: int) -> tuple[ndarray, list[ndarray]]:
         """Outputs (M, R, out) at actions (R, A), and the activations' derivatives."""
         z, slopes = first + self.rows[step] + x @ self.action, []
-        for weight, bias in zip(self.weights, self.biases, strict=True):
+        for weight, bias in self.layers:
             h, slope = activate(self.activation, z)
             slopes.append(slope)
-            z = h @ weight + bias
+            z = h @ weight + bias[:, None]
         return z, slopes
 
-    def gradient(self, first: Array, x: Array, step: int) -> Array:
+    def gradient(self, first: ndarray, x: ndarray, step: int) -> ndarray:
         """Gradient in actions (R, A) of the sum of all members' values: (R, A)."""
         slopes = self.forward(first, x, step)[1]
         g = np.ones((len(self.obs), 1, 1), np.float32)
-        for weight, slope in zip(self.weights[::-1], slopes[::-1], strict=True):
+        for (weight, _), slope in zip(self.layers[::-1], slopes[::-1], strict=True):
             g = (g @ weight.swapaxes(1, 2)) * slope
         return (g @ self.action.swapaxes(1, 2)).sum(axis=0)
 
@@ -76,14 +70,14 @@ class NumpyPolicy:
         self.noise_shape = (self.facts["num_draws"], self.num, self.facts["act_dim"])
         self.rng = np.random.default_rng(seed)
 
-    def draw_noise(self, batch: int = 1) -> Array:
+    def draw_noise(self, batch: int = 1) -> ndarray:
         """Noise (B, draws, N, A): standard normal, but a uniform start is within [-1, 1]."""
         noise = self.rng.standard_normal((batch, *self.noise_shape), np.float32)
         if self.facts["start"] == "uniform":
             noise[:, 0] = self.rng.uniform(-1.0, 1.0, noise[:, 0].shape)
         return noise
 
-    def __call__(self, obs: Any, noise: Array | None = None) -> Array:
+    def __call__(self, obs: Any, noise: ndarray | None = None) -> ndarray:
         """The action for one observation (O,) or several (B, O); draws its noise unless given."""
         rows = np.atleast_2d(np.asarray(obs, np.float32))
         z = self.draw_noise(len(rows)) if noise is None else np.asarray(noise, np.float32)
@@ -92,10 +86,10 @@ class NumpyPolicy:
         action = self.centre + self.stretch * self._choose(rows, x)
         return action[0] if np.ndim(obs) == 1 else action
 
-    def _walk(self, obs: Array, z: Array) -> Array:
+    def _walk(self, obs: ndarray, z: ndarray) -> ndarray:
         """Every candidate's chain, from noise (draws, B N, A) to its end (B N, A)."""
         facts, bound = self.facts, self.facts["bound"]
-        first = self.field.observe(obs, self.num)
+        first = np.repeat(obs @ self.field.obs, self.num, axis=1)  # (M, B N, H), for all steps
         x = facts["start_scale"] * z[:1].sum(axis=0)  # zero where there is no draw
         for step, (of_x, of_field, of_guess, keep, spread) in enumerate(self.steps):
             drift = of_field * self._field(first, x, step)
@@ -108,17 +102,18 @@ class NumpyPolicy:
             x = x.clip(-bound, bound) if facts["clip_step"] else x
         return (bound * np.tanh(x) if facts["squash"] else x).clip(-bound, bound)
 
-    def _field(self, first: Array, x: Array, step: int) -> Array:
+    def _field(self, first: ndarray, x: ndarray, step: int) -> ndarray:
         if self.facts["drift"] == "network":
             return self.field.forward(first, x, step)[0][0]
         gradient = self.field.gradient(first, x, step)
         length = np.sqrt(np.square(gradient).sum(axis=-1, keepdims=True)) + 1e-8
         return gradient / length if self.facts["normalise"] else gradient
 
-    def _choose(self, obs: Array, x: Array) -> Array:
+    def _choose(self, obs: ndarray, x: ndarray) -> ndarray:
         """The candidate of (B N, A) that the lesser critic values most: (B, A)."""
         candidates = x.reshape(len(obs), self.num, -1)
         if self.num == 1:
             return candidates[:, 0]
-        value = self.judge.forward(self.judge.observe(obs, self.num), x, 0)[0][..., 0].min(axis=0)
+        first = np.repeat(obs @ self.judge.obs, self.num, axis=1)
+        value = self.judge.forward(first, x, 0)[0][..., 0].min(axis=0)
         return candidates[np.arange(len(obs)), value.reshape(len(obs), -1).argmax(axis=1)]
