@@ -42,6 +42,7 @@ def test_a_run_in_an_odd_place_at_an_odd_time(
     (tmp_path / "link").symlink_to(tmp_path / "real")
     state = tmp_path / "state"
     monkeypatch.setenv(trust.VARIABLE, str(state))
+    monkeypatch.setattr(trust, "_remembered", {})  # other tests have used the same name
     monkeypatch.delenv("HOME")
     monkeypatch.chdir(tmp_path)
     jumps = iter(range(10**9))

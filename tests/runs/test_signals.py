@@ -31,14 +31,17 @@ def send(number: int) -> None:
 
 @pytest.mark.parametrize("number", STOP_SIGNALS, ids=lambda number: number.name)
 def test_the_first_asks_for_a_stop_and_the_second_does_not_wait(number: signal.Signals) -> None:
-    before = signal.getsignal(number)  # SIGINT is ignored where tests run in the background
-    with pytest.raises(KeyboardInterrupt) as caught, listening() as signals:
-        assert not signals.on_start(RUN)
-        send(number)
-        assert signals.received == [number] and signals.on_step(RUN, INFO)
-        send(number)
-    assert not isinstance(caught.value, Stopped)
-    assert signal.getsignal(number) is before
+    outer = signal.signal(number, signal.SIG_DFL)  # ignored where tests run in the background
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught, listening() as signals:
+            assert not signals.on_start(RUN)
+            send(number)
+            assert signals.received == [number] and signals.on_step(RUN, INFO)
+            send(number)
+        assert not isinstance(caught.value, Stopped)
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, outer)
 
 
 def test_what_another_heeds_or_ignores_is_left_to_it() -> None:

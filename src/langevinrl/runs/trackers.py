@@ -51,7 +51,9 @@ class TensorBoard:
         writer = importlib.import_module("tensorboardX").SummaryWriter
         # What a crash left of steps that are now taken again is hidden by the purge.
         purge = run.step or None
-        self.writer = writer(str(run.folder / "tensorboard"), purge_step=purge, flush_secs=10)
+        place, suffix = str(run.folder / "tensorboard"), f".{run.step}"
+        # The suffix, as files are named by the second: a run resumed at once would overwrite its own.
+        self.writer = writer(place, purge_step=purge, flush_secs=10, filename_suffix=suffix)
 
     def log(self, step: int, values: dict[str, float]) -> None:
         for tag, value in values.items():

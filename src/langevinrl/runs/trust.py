@@ -28,7 +28,8 @@ from langevinrl.runs.files import read_json, write_text
 from langevinrl.runs.folder import CHECKPOINTS, CONFIG, SWEEP, VERSIONS
 
 VARIABLE = "LANGEVINRL_STATE"  # where records are kept; without it, in the user's state folder
-OURS = ("langevinrl.envs.bandit:make",)  # written into configurations by our own studies
+# Written into configurations by our own studies and timings.
+OURS = ("langevinrl.envs.bandit:make", "langevinrl.bench.latency:half_cheetah")
 # Gymnasium's and Shimmy's ids that make what an argument names, by a registry of its own.
 _DOORS_ELSEWHERE = re.compile(r"GymV2\d|.*compatib", re.IGNORECASE)
 # module:name, as an environment or an agent of one's own is given.
