@@ -52,7 +52,7 @@ class TensorBoard:
         # What a crash left of steps that are now taken again is hidden by the purge.
         purge = run.step or None
         place, suffix = str(run.folder / "tensorboard"), f".{run.step}"
-        # The suffix, as files are named by the second: a run resumed at once would overwrite its own.
+        # The suffix, as files are named by the second: a run resumed at once would lose the first.
         self.writer = writer(place, purge_step=purge, flush_secs=10, filename_suffix=suffix)
 
     def log(self, step: int, values: dict[str, float]) -> None:
