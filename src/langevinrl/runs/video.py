@@ -60,11 +60,11 @@ def record_video(
     is one of the MuJoCo model's, by name or number.  `trust` allows names of someone's own that
     the folder holds.
     """
-    require_encoder()
     if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
         raise UserError(f"cannot play {episodes} episodes from seed {seed}")
     folder = RunFolder(path)
     config = read_config(folder, trust, env)
+    require_encoder()
     if config.compilation_cache:
         use_cache()
     target = checked_target(Path(out) if out else require_no_link(folder.path / VIDEO))
