@@ -68,7 +68,7 @@ INSIDE: dict[str, set[str]] = {
     | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
     | {"runs.checks"},
     "runs.progress": set(),
-    "runs.cache": set(),
+    "runs.cache": {"runs.files"},
     "runs.episodes": set(),
     "runs.trackers": {"errors", "runs.folder"},
     "runs.versions": set(),

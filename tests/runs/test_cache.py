@@ -12,7 +12,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 from langevinrl.runs import cache
-from langevinrl.runs.cache import use_cache, user_folder
+from langevinrl.runs.cache import cache_folder, use_cache
 from langevinrl.runs.config import RunConfig
 from langevinrl.sweeps.grid import job_id
 
@@ -35,9 +35,9 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("unset")
 def test_it_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert user_folder() == tmp_path / ".cache" / "langevinrl"
+    assert cache_folder() == tmp_path / ".cache" / "langevinrl"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert user_folder() == tmp_path / ".cache" / "langevinrl"
+    assert cache_folder() == tmp_path / ".cache" / "langevinrl"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     folder = use_cache()
     host, version = os.uname().nodename, f"jax-{jax.__version__}"
@@ -45,7 +45,7 @@ def test_it_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_
     assert jax.config.jax_compilation_cache_dir == str(folder)
     assert folder.stat().st_mode & 0o077 == 0  # code that is run: nobody else's business
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "mine"))
-    assert user_folder() == tmp_path / "mine"
+    assert cache_folder() == tmp_path / "mine"
 
 
 @pytest.mark.usefixtures("unset")
@@ -68,7 +68,7 @@ def test_without_a_home_or_a_place_to_write_nothing_breaks(
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", homeless)
-    assert user_folder() is None and use_cache() is None
+    assert cache_folder() is None and use_cache() is None
     (tmp_path / "file").touch()
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
     assert use_cache() is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from langevinrl.runs.files import user_folder
+
 # Where programs are kept, or "off"; without it, in the user's cache folder.
 VARIABLE = "LANGEVINRL_CACHE"
 MIN_COMPILE_SECONDS = 0.2  # what compiles sooner is not worth a file
@@ -23,7 +25,7 @@ def use_cache(place: Path | None = None) -> Path | None:
     chosen = jax.config.values["jax_compilation_cache_dir"]
     if not _is_on() or (place is None and chosen):
         return None
-    parent = user_folder() if place is None else place
+    parent = cache_folder() if place is None else place
     if parent is None:
         return None
     # Each machine its own: code made for one processor need not run on another.
@@ -40,17 +42,9 @@ def use_cache(place: Path | None = None) -> Path | None:
     return folder
 
 
-def user_folder() -> Path | None:
+def cache_folder() -> Path | None:
     """$LANGEVINRL_CACHE, $XDG_CACHE_HOME/langevinrl or ~/.cache/langevinrl; None if none is."""
-    named, shared = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
-    if named:
-        return Path(named)
-    if os.path.isabs(shared):  # the standard has relative ones ignored
-        return Path(shared) / "langevinrl"
-    try:
-        return Path.home() / ".cache" / "langevinrl"
-    except RuntimeError:  # no HOME, and nobody by this user's number
-        return None
+    return user_folder(VARIABLE, "XDG_CACHE_HOME", ".cache")
 
 
 def _is_on() -> bool:

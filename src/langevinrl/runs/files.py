@@ -92,6 +92,22 @@ def _name_once(draft: Path, path: Path, text: str) -> None:
         _create(path, text)  # not whole after a crash just here, but never over another's
 
 
+def user_folder(own: str, shared: str, at_home: str) -> Path | None:
+    """A place of the user's: $own itself, or langevinrl in $shared or ~/at_home; None if none is.
+
+    user_folder("LANGEVINRL_CACHE", "XDG_CACHE_HOME", ".cache")
+    """
+    named, standard = os.environ.get(own, ""), os.environ.get(shared, "")
+    if named:
+        return Path(named)
+    if os.path.isabs(standard):  # the standard has relative ones ignored
+        return Path(standard) / "langevinrl"
+    try:
+        return Path.home() / at_home / "langevinrl"
+    except RuntimeError:  # no HOME, and nobody by this user's number
+        return None
+
+
 def require_no_link(path: Path) -> Path:
     """Refuses to write where a folder of someone's has put a link to another place."""
     if path.is_symlink():

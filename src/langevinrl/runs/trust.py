@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError, field, in_command_line
-from langevinrl.runs.files import read_json, write_text
+from langevinrl.runs.files import read_json, user_folder, write_text
 from langevinrl.runs.folder import CHECKPOINTS, CONFIG, SWEEP, VERSIONS
 
 VARIABLE = "LANGEVINRL_STATE"  # where records are kept; without it, in the user's state folder
@@ -165,15 +165,7 @@ def _record_of(name: str) -> Path | None:
 
 def state_folder() -> Path | None:
     """$LANGEVINRL_STATE, $XDG_STATE_HOME/langevinrl or ~/.local/state/langevinrl; None if none."""
-    named, shared = os.environ.get(VARIABLE, ""), os.environ.get("XDG_STATE_HOME", "")
-    if named:
-        return Path(named)
-    if os.path.isabs(shared):  # the standard has relative ones ignored
-        return Path(shared) / "langevinrl"
-    try:
-        return Path.home() / ".local" / "state" / "langevinrl"
-    except RuntimeError:  # no HOME, and nobody by this user's number
-        return None
+    return user_folder(VARIABLE, "XDG_STATE_HOME", ".local/state")
 
 
 def search_here() -> None:
