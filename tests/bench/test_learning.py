@@ -68,7 +68,7 @@ def test_a_table_tells_the_last_return_before_each_moment(tmp_path: Path) -> Non
 
 def test_what_cannot_run_is_said_before_anything_does(tmp_path: Path) -> None:
     def contest(*names: str, minutes: float = 1.0, rivals: str = sys.executable) -> Contest:
-        return Contest(names, ["Pendulum-v1"], 1, minutes, rivals, tmp_path / "out")
+        return Contest(names, ["Pendulum-v1"], [0], minutes, rivals, tmp_path / "out")
 
     with pytest.raises(UserError, match="unknown contestant 'sbx-sack'; did you mean sbx-sac"):
         measure_learning(contest("sbx-sack"))
@@ -81,7 +81,7 @@ def test_what_cannot_run_is_said_before_anything_does(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_contestant_learns_in_a_process_of_its_own(tmp_path: Path) -> None:
-    contest = Contest(["sac-fast"], ["Pendulum-v1"], 1, 0.3, sys.executable, tmp_path)
+    contest = Contest(["sac-fast"], ["Pendulum-v1"], [0], 0.3, sys.executable, tmp_path)
     rows = measure_learning(contest)
     assert rows[-1].seconds >= 18 and (tmp_path / "learning.png").exists()
     began = time.monotonic()

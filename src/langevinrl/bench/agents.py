@@ -44,7 +44,8 @@ class Bench:
     # let agents learn for a time on one core each instead, beside SBX's
     learning: tyro.conf.FlagCreatePairsOff[bool] = False
     minutes: float = 20.0  # of learning for each, with --learning
-    seeds: int = 2  # runs of each, with --learning
+    seed: int = 0  # the first one, with --learning
+    seeds: int = 2  # runs of each, from consecutive seeds, with --learning
     # tasks to learn, with --learning
     tasks: tuple[str, ...] = ("HalfCheetah-v4", "Hopper-v4", "Walker2d-v4")
     # interpreter of an environment that has SBX, with --learning

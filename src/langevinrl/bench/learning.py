@@ -48,7 +48,7 @@ class Contest:
 
     contestants: Sequence[str]
     envs: Sequence[str]
-    seeds: int
+    seeds: Sequence[int]
     minutes: float
     rivals: str  # interpreter that has SBX
     out: Path
@@ -62,7 +62,7 @@ def measure_learning(contest: Contest) -> list[Row]:
     cores: SimpleQueue[int] = SimpleQueue()
     for core in sorted(os.sched_getaffinity(0)):
         cores.put(core)
-    jobs = list(product(range(contest.seeds), contest.envs, contest.contestants))
+    jobs = list(product(contest.seeds, contest.envs, contest.contestants))
     console, lock = Console(), threading.Lock()
 
     def run(job: tuple[int, str, str]) -> None:
@@ -92,7 +92,7 @@ def _check(contest: Contest) -> None:
         if name not in contestant.SBX and name.partition("-")[0] not in METHODS:
             known = [*contestant.SBX, *(f"{agent}-fast" for agent in METHODS)]
             raise UserError(unknown("contestant", name, known))
-    if not contest.minutes > 0 or contest.seeds < 1 or not contest.envs:
+    if not contest.minutes > 0 or not contest.seeds or not contest.envs:
         raise UserError("expected some minutes, seeds and tasks to learn")
     if any(name in contestant.SBX for name in contest.contestants):
         asked = [contest.rivals, "-c", "import sbx"]

@@ -35,6 +35,5 @@ def _learning(asked: Bench) -> None:
     from langevinrl.bench.learning import Contest, measure_learning
 
     names = asked.agents or DEFAULT_CONTESTANTS
-    measure_learning(
-        Contest(names, asked.tasks, asked.seeds, asked.minutes, asked.rivals, asked.out)
-    )
+    seeds = range(asked.seed, asked.seed + asked.seeds)
+    measure_learning(Contest(names, asked.tasks, seeds, asked.minutes, asked.rivals, asked.out))
