@@ -79,7 +79,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.finite": WORDS | {"runs.folder"},
     "runs.memory": set(),
     "runs.final_obs": {"errors"},
-    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs", "runs.returns"},
+    "runs.returns": {"errors", "runs.replay"},  # the ring it reads, by its type alone
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone

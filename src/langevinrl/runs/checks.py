@@ -20,6 +20,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "eval_episodes": (1, 100_000),
     "updates_per_iteration": (1, 100_000),
     "batch_size": (1, 2**24),
+    "n_step": (1, 1_000),
     "gamma": (0, 1),
     "target_rate": (0, 1),
     "spread": (0, 1),

@@ -81,6 +81,7 @@ class RunConfig:
     batch_size: int = 256  # transitions per update
     capacity: int = 1_000_000  # transitions kept in replay, per seed
     updates_per_iteration: int = 1  # updates after each vector step
+    n_step: int = 1  # rewards summed before the value is consulted; 1 is the paper's
     # iterations between evaluations; a fortieth of the run unless told
     eval_every: int | None = None
     eval_episodes: int = 20  # episodes per evaluation, played side by side
@@ -152,6 +153,11 @@ class RunConfig:
             found.append(f"{warmup} is less than one batch of {self.batch_size}")
         if self.capacity < self.warmup:
             found.append(f"{field('capacity', self.capacity)} is less than {warmup}")
+        if self.capacity < self.n_step * self.num_envs:
+            found.append(
+                f"{field('capacity', self.capacity)} is less than {field('n_step', self.n_step)} "
+                f"of {self.num_envs} environments"
+            )
         if max(self.seed_list[-1], 0) > 2**32 - 1:
             found.append(
                 f"{field('seeds', self.seeds)} from {field('seed', self.seed)} ends at "

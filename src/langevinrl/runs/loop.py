@@ -23,6 +23,7 @@ from langevinrl.runs.finite import LastUpdate, require_finite_actions, require_f
 from langevinrl.runs.folder import ENVS, REPLAY, STATE
 from langevinrl.runs.metadata import require_metadata, told_as_damage
 from langevinrl.runs.replay import Replay
+from langevinrl.runs.returns import discount_of
 from langevinrl.types import Array, PyTree, Spec
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Run:
         self.envs = self._build_envs()
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
+            discount_of(self.agent, config.n_step)  # refused here, before anything is made
             self.replay = Replay(
                 self.envs.spec, config.capacity, seeds, self.agent.columns, num_envs=config.num_envs
             )
@@ -136,7 +138,11 @@ class Run:
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})
-        batch = self.replay.sample(config.batch_size * config.updates_per_iteration)
+        batch = self.replay.sample(
+            config.batch_size * config.updates_per_iteration,
+            n_step=config.n_step,
+            gamma=discount_of(self.agent, config.n_step),
+        )
         updated = self.compiled.update(self.seed_keys, step, self.state, batch)
         self.state, metrics, rewrite = updated
         self.last_update = LastUpdate(self.iteration, metrics, batch)

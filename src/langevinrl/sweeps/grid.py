@@ -157,4 +157,6 @@ def _digest(config: RunConfig, without: Sequence[str]) -> str:
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
     if not config.env_kwargs:
         del table["env_kwargs"]  # sweeps begun before there was this field keep their ids
+    if config.n_step == 1:
+        del table["n_step"]  # for the same reason
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
