@@ -66,7 +66,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.env_kwargs": {"errors"},
     "runs.config": WORDS
     | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
-    | {"runs.checks"},
+    | {"runs.checks", "runs.presets"},
+    "runs.presets": {"errors"},
     "runs.progress": set(),
     "runs.cache": {"runs.files"},
     "runs.episodes": set(),

@@ -60,7 +60,8 @@ class Run:
         start: Checkpoint | None = None,
     ) -> None:
         """`env` and `agent` replace those the configuration names; `start` is where to go on."""
-        self.config = config
+        # What a checkpoint is of was spelled out when its run began.
+        self.config = config = config if start else config.with_preset()
         self.env = env or as_factory(config.env, config.env_kwargs)
         self.callbacks, self.start = list(callbacks), start
         if start is None:

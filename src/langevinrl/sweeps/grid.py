@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError, unknown
-from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class, plain
+from langevinrl.runs.checks import plain
+from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class
 from langevinrl.runs.files import read_json, read_text
 from langevinrl.runs.trust import importing_names, remember, require_trusted
 
