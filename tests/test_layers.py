@@ -66,7 +66,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.env_kwargs": {"errors"},
     "runs.config": WORDS
     | {"registry", "agents", "runs.env_kwargs", "runs.files", "runs.trust"}
-    | {"runs.checks"},
+    | {"runs.checks", "runs.presets"},
+    "runs.presets": {"errors"},
     "runs.progress": set(),
     "runs.cache": {"runs.files"},
     "runs.episodes": set(),
@@ -79,7 +80,8 @@ INSIDE: dict[str, set[str]] = {
     "runs.finite": WORDS | {"runs.folder"},
     "runs.memory": set(),
     "runs.final_obs": {"errors"},
-    "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
+    "runs.replay": WORDS | {"runs.memory", "runs.final_obs", "runs.returns"},
+    "runs.returns": {"errors", "runs.replay"},  # the ring it reads, by its type alone
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone

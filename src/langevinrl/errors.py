@@ -135,9 +135,13 @@ USUAL_WORDS: dict[str, Usual] = {
     ),
     **dict.fromkeys(("epsilon", "eps", "dt"), Usual(("step_size",))),
     **dict.fromkeys(
-        ("n_steps", "langevin_steps", "num_steps", "t"),
-        Usual(("num_steps", "steps_per_level", "flow_steps")),
+        ("langevin_steps", "num_steps", "t"), Usual(("num_steps", "steps_per_level", "flow_steps"))
     ),
+    "n_steps": Usual(
+        ("n_step", "num_steps", "steps_per_level", "flow_steps"),
+        "n_step counts rewards, the others steps of a chain",
+    ),
+    **dict.fromkeys(("nstep", "multi_step", "td_steps"), Usual(("n_step",))),
     **dict.fromkeys(("levels", "n_levels", "l", "num_noise_levels"), Usual(("num_levels",))),
     **dict.fromkeys(("sigma", "sigmas", "sigma1"), Usual(("sigma_max", "sigma_min"))),
     **dict.fromkeys(("num_candidates", "num_samples", "best_of_n", "n"), Usual(("best_of",))),

@@ -30,12 +30,17 @@ class Spec:
 
 
 class Batch(NamedTuple):
-    """Transitions drawn from replay."""
+    """Transitions drawn from replay.
+
+    With n-step returns (`RunConfig.n_step`) each stands for k <= n steps: `reward` is
+    r_0 + γ r_1 + ... + γ^(k-1) r_(k-1), `next_obs` what the last led to, and `bootstrap` has the
+    factor γ^(k-1), so that κ `reward` + γ `bootstrap` Q(`next_obs`, ·) is the target all the same.
+    """
 
     obs: Array  # (B, O)
     action: Array  # (B, A)
     reward: Array  # (B,)  raw: the reward scale is applied in the update, once
-    bootstrap: Array  # (B,)  0 where the episode truly ended, 1 on time-outs
+    bootstrap: Array  # (B,)  0 where the episode truly ended, 1 on time-outs; times γ^(k-1)
     next_obs: Array  # (B, O)
     row: Array  # (B,)  where each transition sits in replay
     extra: dict[str, Array]  # columns the agent asked for; empty for nine agents of ten

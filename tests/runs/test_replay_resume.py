@@ -14,11 +14,11 @@ from langevinrl.runs.replay import Replay
 CUT, END, CAPACITY = 4, 9, 50  # iterations; the ring has come round before the cut
 
 
-def config(env: str) -> RunConfig:
+def config(env: str, n_step: int = 1) -> RunConfig:
     hyperparameters = {"hidden": (4, 4), "num_steps": 2}
     return RunConfig(
         env, agent="lql", hyperparameters=hyperparameters, iterations=END, seeds=2, num_envs=3,
-        warmup=48, capacity=CAPACITY, batch_size=16, eval_every=END, out="unused",
+        warmup=48, capacity=CAPACITY, batch_size=16, eval_every=END, out="unused", n_step=n_step,
     ).resolved()  # fmt: skip
 
 
@@ -50,6 +50,22 @@ def test_a_run_goes_on_exactly_from_a_checkpoint_of_before() -> None:
         np.testing.assert_array_equal(array, resumed.replay.arrays()[name], err_msg=name)
     assert whole.replay.metadata() == resumed.replay.metadata()
     jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
+
+
+def test_a_run_with_returns_of_several_steps_goes_on_exactly() -> None:
+    with Run(config("toys:golden", n_step=3)) as whole:
+        whole.until(CUT)
+        saved = whole.checkpoint({})
+        copies = {part: {k: a.copy() for k, a in own.items()} for part, own in saved.arrays.items()}
+        whole.until(END)
+    with Run(config("toys:golden", n_step=3), start=saved._replace(arrays=copies)) as resumed:
+        resumed.until(END)
+    with Run(config("toys:golden")) as one_step:
+        one_step.until(END)
+    jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
+    assert whole.replay.metadata() == resumed.replay.metadata() == one_step.replay.metadata()
+    leaves = zip(jax.tree.leaves(whole.state), jax.tree.leaves(one_step.state), strict=True)
+    assert any((np.asarray(a) != np.asarray(b)).any() for a, b in leaves)
 
 
 def test_environments_that_started_afresh_do_not_change_what_was_seen() -> None:

@@ -61,7 +61,8 @@ class Common:
     """What the paper's table gives all ten methods alike."""
 
     columns: ClassVar[dict[str, str]] = {}
-    # Values of its fields by the name of a preset; `paper` needs none, it is the defaults.
+    # Values of its fields, and of its run's (`runs.presets`), by the name of a preset; `paper`
+    # needs none, it is the defaults.
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
 
     spec: tyro.conf.Suppress[Spec]  # the task's sizes, filled in from the environment: no flag

@@ -78,6 +78,7 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
     else:
         agent_class(what)
         run = RunConfig(env=tyro.MISSING, agent=what, preset=_preset(words) or "paper")
+    run = run.with_preset()  # so that it is what --help shows, and a flag is what stands over it
     # The sizes come from the environment later; these only let the agent be built and checked.
     agent = run.make_agent(Spec(1, 1))
     defaults = Train(run, cast(Common, agent))

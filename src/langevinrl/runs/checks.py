@@ -1,10 +1,14 @@
-"""Whether a field's value has its declared type and lies in its range.  Needs no JAX."""
+"""Values of fields made plain, and whether each has its declared type and lies in its range.
+
+Needs no JAX.
+"""
 
 from __future__ import annotations
 
 import math
 import types
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 MOST_INT = 2**31 - 1  # the compiled programs count in 32 bits
@@ -20,6 +24,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "eval_episodes": (1, 100_000),
     "updates_per_iteration": (1, 100_000),
     "batch_size": (1, 2**24),
+    "n_step": (1, 1_000),
     "gamma": (0, 1),
     "target_rate": (0, 1),
     "spread": (0, 1),
@@ -38,6 +43,24 @@ RANGES: dict[str, tuple[float, float]] = {
 BOUNDED = ("seed", "gamma", "target_rate", "statistics_rate", "schedule_scale")
 POSITIVE = ("initial_alpha",)  # whose logarithm is what is learned
 EVEN = ("embedding_size",)  # half of it sines, half cosines
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as they are compared and stored, whatever they were given as."""
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's, paths as text, lists (JSON has no others) as tuples."""
+    if getattr(value, "ndim", None) == 0:
+        return value.item()
+    if isinstance(value, dict):
+        return {k: v.item() if getattr(v, "ndim", None) == 0 else v for k, v in value.items()}
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def field_mistakes(kind: type[Any], values: Mapping[str, Any]) -> list[str]:

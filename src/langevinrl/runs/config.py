@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
 from langevinrl.errors import UserError, field, require_none, said, unknown
 from langevinrl.registry import METHODS, Method
-from langevinrl.runs.checks import field_mistakes
+from langevinrl.runs.checks import field_mistakes, plain
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
 from langevinrl.runs.files import read_json, write_text
+from langevinrl.runs.presets import PAPER, Default, preset_names, preset_values, spell_out
 from langevinrl.runs.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
@@ -42,7 +43,7 @@ EVALUATIONS = 40  # per run, as in the released code
 # Fields that decide nothing of what is learned: two runs that differ in these alone are one.
 BESIDE_LEARNING = (
     "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
-    "preset",  # whose values are spelled out among the hyperparameters
+    "preset",  # whose values are spelled out, field by field
 )  # fmt: skip
 
 
@@ -53,9 +54,9 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     # its name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
-    # named values of the agent's fields, under those given: paper, or fast for short runs
-    # (nclql, lql, sac)
-    preset: str = "paper"
+    # named values of the agent's fields and the run's, under those given: paper, or fast for short
+    # runs (nclql, lql, sac)
+    preset: str = PAPER
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
     # passed on to the environment: key=value pairs or JSON
@@ -67,7 +68,7 @@ class RunConfig:
     seed_step: int = 1  # from one seed to the next; the paper's are 100, 200, ...
     # run folder; unless told runs/AGENT-ENV-SEED, and -2, -3 ... where that holds a run
     out: str | None = None
-    num_envs: int = 5  # environments stepped together, per seed
+    num_envs: int = Default(5)  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
     async_envs: bool = False
     # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
@@ -77,10 +78,11 @@ class RunConfig:
     # half-width of the box the agent acts in, stretched to the task's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
-    warmup: int = 30_000  # random transitions before the first update
-    batch_size: int = 256  # transitions per update
-    capacity: int = 1_000_000  # transitions kept in replay, per seed
-    updates_per_iteration: int = 1  # updates after each vector step
+    warmup: int = Default(30_000)  # random transitions before the first update
+    batch_size: int = Default(256)  # transitions per update
+    capacity: int = Default(1_000_000)  # transitions kept in replay, per seed
+    updates_per_iteration: int = Default(1)  # updates after each vector step
+    n_step: int = Default(1)  # rewards summed before the value is consulted; 1 is the paper's
     # iterations between evaluations; a fortieth of the run unless told
     eval_every: int | None = None
     eval_episodes: int = 20  # episodes per evaluation, played side by side
@@ -106,9 +108,22 @@ class RunConfig:
         require_none(self.mistakes())
         return self._plain()._resolved()
 
+    def with_preset(self) -> RunConfig:
+        """The same run with its preset's values for what was not given of the run's own fields.
+
+        A preset may set those marked `Default`; the agent's own follow when it is made.  In what is
+        spelled out so, the preset's name is but a record.  An agent or a preset that there is not
+        is left to `mistakes`.
+        """
+        values = {}
+        if self.preset != PAPER and isinstance(self.agent, str):
+            with contextlib.suppress(UserError):
+                values = preset_values(agent_class(self.agent), self.preset)
+        return RunConfig(**spell_out(vars(self), values))
+
     def _plain(self) -> RunConfig:
-        """The same with values of JSON's own types."""
-        fields = plain(vars(self))
+        """The same with values of JSON's own types, and its preset's."""
+        fields = plain(vars(self.with_preset()))
         if isinstance(self.track, str):  # one alone, as people write it
             fields["track"] = (self.track,)
         return RunConfig(**fields)
@@ -152,6 +167,11 @@ class RunConfig:
             found.append(f"{warmup} is less than one batch of {self.batch_size}")
         if self.capacity < self.warmup:
             found.append(f"{field('capacity', self.capacity)} is less than {warmup}")
+        if self.capacity < self.n_step * self.num_envs:
+            found.append(
+                f"{field('capacity', self.capacity)} is less than {field('n_step', self.n_step)} "
+                f"of {self.num_envs} environments"
+            )
         if max(self.seed_list[-1], 0) > 2**32 - 1:
             found.append(
                 f"{field('seeds', self.seeds)} from {field('seed', self.seed)} ends at "
@@ -179,9 +199,14 @@ class RunConfig:
         """The agent for a task of these sizes."""
         require_none(self._agent_mistakes())
         kind = agent_class(self.agent)
-        values = preset_fields(kind, self.preset) | plain(self.hyperparameters)
+        values = self._preset_values(kind) | plain(self.hyperparameters)
         agent: Agent = kind(spec=spec, **values)
         return agent
+
+    def _preset_values(self, kind: type[Any]) -> dict[str, Any]:
+        """What the preset sets that is not a field of the run: of the agent, or a slip."""
+        values = preset_values(kind, self.preset)
+        return {name: value for name, value in values.items() if name not in PRESET_FIELDS}
 
     def _agent_mistakes(self) -> list[str]:
         """Of the agent's name, or of its hyperparameters."""
@@ -193,9 +218,12 @@ class RunConfig:
         strange = [name for name in self.hyperparameters if name not in known]
         if self.preset not in preset_names(kind):
             return [unknown(f"preset of {self.agent}", self.preset, preset_names(kind))]
-        given = preset_fields(kind, self.preset) | plain(self.hyperparameters)
+        preset = self._preset_values(kind)
+        given = preset | plain(self.hyperparameters)
         values = {name: value for name, value in given.items() if name in known}
         found = [unknown(f"field of {self.agent}", str(name), known) for name in strange]
+        told, settable = f"field in preset {self.preset!r}", [*known, *PRESET_FIELDS]
+        found += [unknown(told, name, settable) for name in preset if name not in known]
         found += field_mistakes(kind, values)
         # Last, if at all: an agent compares its fields with each other.
         return found or said(kind, spec=Spec(1, 1), **values)
@@ -226,8 +254,14 @@ class RunConfig:
         own = {name: value for name, value in plain(table).items() if name in known}
         strange = [unknown("field", name, known) for name in table if name not in known]
         require_none(strange + field_mistakes(cls, own), f"{path}: ")
-        config = cls(**own)
-        return dataclasses.replace(config, hyperparameters=plain(config.hyperparameters))
+        config = cls(**own | {"hyperparameters": plain(own.get("hyperparameters", {}))})
+        # A resolved run's file lacks but fields that are newer than it: they were not its preset's.
+        whole = config.out and config.eval_every and config.hyperparameters
+        return cls(**spell_out(vars(config), {})) if whole else config
+
+
+# The run's fields that a preset may set.
+PRESET_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if isinstance(f.default, Default)]
 
 
 def default_eval_every(iterations: int) -> int:
@@ -246,34 +280,6 @@ def agent_class(name: str) -> type[Any]:
     if not (dataclasses.is_dataclass(kind) and hasattr(kind, "update")):
         raise UserError(f"{name!r} is no agent; docs/adding-an-agent.md says what one is")
     return kind
-
-
-def preset_names(kind: type[Any]) -> list[str]:
-    """The presets of an agent; an agent written elsewhere may have none but its defaults."""
-    return ["paper", *getattr(kind, "presets", {})]
-
-
-def preset_fields(kind: type[Any], preset: str) -> dict[str, Any]:
-    """The fields that a preset sets otherwise than the agent's defaults."""
-    return {} if preset == "paper" else dict(kind.presets[preset])
-
-
-def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they are compared and stored, whatever they were given as."""
-    return {name: _plain(value) for name, value in values.items()}
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's, paths as text, lists (JSON has no others) as tuples."""
-    if getattr(value, "ndim", None) == 0:
-        return value.item()
-    if isinstance(value, dict):
-        return {k: v.item() if getattr(v, "ndim", None) == 0 else v for k, v in value.items()}
-    if isinstance(value, PurePath):
-        return str(value)
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def agent_fields(agent: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from langevinrl.runs.finite import LastUpdate, require_finite_actions, require_f
 from langevinrl.runs.folder import ENVS, REPLAY, STATE
 from langevinrl.runs.metadata import require_metadata, told_as_damage
 from langevinrl.runs.replay import Replay
+from langevinrl.runs.returns import discount_of
 from langevinrl.types import Array, PyTree, Spec
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Run:
         start: Checkpoint | None = None,
     ) -> None:
         """`env` and `agent` replace those the configuration names; `start` is where to go on."""
-        self.config = config
+        # What a checkpoint is of was spelled out when its run began.
+        self.config = config = config if start else config.with_preset()
         self.env = env or as_factory(config.env, config.env_kwargs)
         self.callbacks, self.start = list(callbacks), start
         if start is None:
@@ -68,6 +70,7 @@ class Run:
         self.envs = self._build_envs()
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
+            discount_of(self.agent, config.n_step)  # refused here, before anything is made
             self.replay = Replay(
                 self.envs.spec, config.capacity, seeds, self.agent.columns, num_envs=config.num_envs
             )
@@ -136,7 +139,11 @@ class Run:
         self.vector_steps += 1
         if warming_up:
             return StepInfo(True, 0, self.state, {})
-        batch = self.replay.sample(config.batch_size * config.updates_per_iteration)
+        batch = self.replay.sample(
+            config.batch_size * config.updates_per_iteration,
+            n_step=config.n_step,
+            gamma=discount_of(self.agent, config.n_step),
+        )
         updated = self.compiled.update(self.seed_keys, step, self.state, batch)
         self.state, metrics, rewrite = updated
         self.last_update = LastUpdate(self.iteration, metrics, batch)

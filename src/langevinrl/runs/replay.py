@@ -10,6 +10,7 @@ import numpy as np
 from langevinrl.errors import UserError, field
 from langevinrl.runs.final_obs import FinalObs
 from langevinrl.runs.memory import free_memory
+from langevinrl.runs.returns import sum_rewards
 from langevinrl.types import Batch, Spec, Transition
 
 BLOCK = 4096  # rows of an older checkpoint looked at together
@@ -74,12 +75,19 @@ class Replay:
         self.position = (self.position + self.num_envs) % self.capacity
         self.size = min(self.size + self.num_envs, self.capacity)
 
-    def sample(self, batch_size: int) -> Batch:
-        """A batch per seed, (S, B, ...); each seed draws from a generator of its own."""
+    def sample(self, batch_size: int, *, n_step: int = 1, gamma: float = 1.0) -> Batch:
+        """A batch per seed, (S, B, ...); each seed draws from a generator of its own.
+
+        With `n_step` above 1, rewards are summed over so many rows, discounted by `gamma`; the
+        rows that are drawn are the same, and so is what `rewrite` writes to.
+        """
         row = np.stack([g.integers(self.size, size=batch_size) for g in self.generators])
         drawn: dict[str, Any] = {name: _pick(ring, row) for name, ring in self.rings.items()}
         extra = {name: drawn.pop(name) for name in self.columns}
-        drawn["next_obs"] = self.next_obs(row)
+        last = row
+        if n_step > 1:
+            drawn["reward"], drawn["bootstrap"], last = sum_rewards(self, row, n_step, gamma)
+        drawn["next_obs"] = self.next_obs(last)
         return Batch(**drawn, row=row.astype(np.int32), extra=extra)  # type: ignore[arg-type]
 
     def next_obs(self, row: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError, unknown
-from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class, plain
+from langevinrl.runs.checks import plain
+from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class
 from langevinrl.runs.files import read_json, read_text
 from langevinrl.runs.trust import importing_names, remember, require_trusted
 
@@ -157,4 +158,6 @@ def _digest(config: RunConfig, without: Sequence[str]) -> str:
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
     if not config.env_kwargs:
         del table["env_kwargs"]  # sweeps begun before there was this field keep their ids
+    if config.n_step == 1:
+        del table["n_step"]  # for the same reason
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
