@@ -82,6 +82,7 @@ INSIDE: dict[str, set[str]] = {
     "runs.replay": WORDS | {"runs.memory", "runs.final_obs"},
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
+    "agents.observations": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
     "policies.tables": {"types", "networks"},
     "policies.chain": {"types", "networks", "policies.tables"},
