@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl.networks import MLP, Critic, Embedding, StateActionNet, gelu, mish, sinusoid
+from langevinrl.networks import (
+    MLP,
+    Critic,
+    Embedding,
+    Norm,
+    StateActionNet,
+    gelu,
+    mish,
+    normalise_features,
+    sinusoid,
+)
 from langevinrl.types import Spec
 
 SPEC = Spec(5, 3)
@@ -101,3 +112,49 @@ def test_critic_members_differ_and_are_independent() -> None:
     assert not np.allclose(q[0], q[1])
     alone = critic.network.apply(jax.tree.map(lambda leaf: leaf[1], params), obs, action)[..., 0]
     np.testing.assert_allclose(q[1], alone, rtol=1e-6)
+
+
+def textbook_norm(x: np.ndarray, norm: Norm) -> np.ndarray:
+    if norm == "layer":
+        x = x - x.mean(axis=-1, keepdims=True)
+    return x / np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + 1e-6)
+
+
+def test_norms_by_hand() -> None:
+    x = jnp.array([[1.0, 3.0], [0.0, 0.0]])
+    np.testing.assert_allclose(normalise_features(x, "layer"), [[-1, 1], [0, 0]], rtol=1e-5)
+    rms = [[1 / 5**0.5, 3 / 5**0.5], [0, 0]]
+    np.testing.assert_allclose(normalise_features(x, "rms"), rms, rtol=1e-5)
+    assert normalise_features(x, "none") is x
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_the_gradient_of_a_norm(norm: Norm) -> None:
+    rng = np.random.default_rng(0)
+    x, weight, way = rng.normal(size=(3, 2, 4, 6)) + 0.5
+    ours = partial(normalise_features, norm=norm)
+    _, back = jax.vjp(ours, jnp.asarray(x, jnp.float32))
+    value, along = jax.jvp(ours, (jnp.asarray(x, jnp.float32),), (jnp.asarray(way, jnp.float32),))
+    np.testing.assert_allclose(value, textbook_norm(x, norm), atol=1e-5)
+    ends = [textbook_norm(x + h * way, norm) for h in (1e-5, -1e-5)]
+    numeric = (ends[0] - ends[1]) / 2e-5
+    np.testing.assert_allclose(along, numeric, atol=1e-4)
+    (gradient,) = back(jnp.asarray(weight, jnp.float32))
+    assert float((gradient * way).sum()) == pytest.approx((weight * numeric).sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_a_critic_is_normed_before_each_activation_and_its_embedding_is_not(norm: Norm) -> None:
+    plain = StateActionNet(SPEC, 1, (8, 7), "relu", Embedding(4, "relu"))
+    net = StateActionNet(SPEC, 1, (8, 7), "relu", Embedding(4, "relu"), norm)
+    params = net.init(jax.random.key(0))
+    jax.tree.map(np.testing.assert_array_equal, params, plain.init(jax.random.key(0)))
+    rng = np.random.default_rng(0)
+    obs, action = rng.normal(size=(6, 5)), rng.normal(size=(6, 3))
+    told = np.asarray(plain.embedding.apply(params["embedding"], jnp.asarray(2)))  # type: ignore[union-attr]  # is given
+    body: Any = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params["body"])
+    x = sum(a @ w for a, w in zip((obs, action, told[None]), body["inputs"], strict=True))
+    for before, layer in zip(body["layers"], body["layers"][1:], strict=False):
+        x = np.maximum(textbook_norm(x + before["bias"], norm), 0) @ layer["weight"]
+    out = net.apply(params, jnp.asarray(obs, jnp.float32), jnp.asarray(action, jnp.float32), 2)
+    np.testing.assert_allclose(out, x + body["layers"][-1]["bias"], rtol=1e-4, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from langevinrl.agents.chain_policy import MEASURED_ROWS
 from langevinrl.agents.ladder import Slope, SpreadLadder
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.errors import UserError
@@ -97,23 +99,28 @@ SPEC = Spec(3, 2, act_bound=2.0)
 AGENT = NCLQL(SPEC, hidden=(8, 8), num_levels=3, steps_per_level=1, spread=0.1)
 
 
-def batch_of() -> Batch:
+def batch_of(rows: int = 16) -> Batch:
     rng = np.random.default_rng(0)
-    obs, action, later = (jnp.asarray(rng.normal(size=(16, n)), jnp.float32) for n in (3, 2, 3))
-    reward = jnp.asarray(rng.normal(size=16), jnp.float32)
-    return Batch(obs, jnp.tanh(action), reward, jnp.ones(16), later, jnp.arange(16), {})
+    obs, action, later = (jnp.asarray(rng.normal(size=(rows, n)), jnp.float32) for n in (3, 2, 3))
+    reward = jnp.asarray(rng.normal(size=rows), jnp.float32)
+    return Batch(obs, jnp.tanh(action), reward, jnp.ones(rows), later, jnp.arange(rows), {})
 
 
-def test_nclql_measures_the_mean_critic_where_its_chains_end() -> None:
-    batch, update = batch_of(), jax.jit(AGENT.update)
-    state = update(AGENT.init(jax.random.key(0)), batch, jax.random.key(1)).state
+@pytest.mark.parametrize(("followed", "num"), [("both", 2), ("first", 1)])
+def test_nclql_measures_the_critics_it_follows_where_some_chains_end(
+    followed: Any, num: int
+) -> None:
+    agent = replace(AGENT, score_critics=followed)
+    batch, update = batch_of(MEASURED_ROWS + 16), jax.jit(agent.update)
+    state = update(agent.init(jax.random.key(0)), batch, jax.random.key(1)).state
     after, metrics, _ = update(state, batch, jax.random.key(2))
-    end = AGENT.act(state, batch.next_obs, jax.random.split(jax.random.key(2), 3)[0], explore=True)
+    end = agent.act(state, batch.next_obs, jax.random.split(jax.random.key(2), 3)[0], explore=True)
 
     def mean(action: Array) -> Array:
-        return AGENT.critic.apply(state.critic.params, batch.next_obs, action, 2).mean(0).sum()
+        q = agent.critic.apply(state.critic.params, batch.next_obs, action, 2)
+        return q[:num].mean(0).sum()
 
-    square = float(jnp.square(jax.grad(mean)(end)).sum(-1).mean())
+    square = float(jnp.square(jax.grad(mean)(end))[:MEASURED_ROWS].sum(-1).mean())
     assert state.slope is not None and after.slope is not None
     assert float(after.slope.total) == pytest.approx(
         0.99 * float(state.slope.total) + 0.01 * square, rel=1e-4
@@ -121,7 +128,8 @@ def test_nclql_measures_the_mean_critic_where_its_chains_end() -> None:
     w = 2**0.5 / (0.1 * 2.0 * float(after.slope.rms))
     assert float(metrics["temperature/weight"]) == pytest.approx(w, rel=1e-4)
     assert float(metrics["temperature/slope"]) == pytest.approx(float(after.slope.rms))
-    assert float(AGENT.policy_weight(after)) == pytest.approx(0.2 * w, rel=1e-4)
+    assert float(agent.policy_weight(after)) == pytest.approx(0.2 * w, rel=1e-4)
+    assert float(agent.chain(after).inverse_temperature) == pytest.approx(w / num, rel=1e-4)
 
 
 def test_levels_go_from_the_box_to_the_spread_in_action_units() -> None:

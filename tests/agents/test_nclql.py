@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -143,6 +144,24 @@ def test_best_of_picks_the_chain_the_clean_critic_values_most() -> None:
         assert action.shape == (64, 2)
         value[n] = float(SMALL.critic.apply(state.critic.params, obs, action, 9).min(0).mean())
     assert value[16] > value[1]
+
+
+def test_one_critic_leads_the_chain_and_both_judge_its_ends() -> None:
+    """Another second critic changes no walk, but which of several walks is chosen."""
+    alone = replace(SMALL, score_critics="first")
+    state, obs, key = warm_state(SMALL), jnp.ones((64, 3)), jax.random.key(0)
+    flipped = jax.tree.map(lambda leaf: leaf.at[1].multiply(-1.0), state.critic.params)
+    other = State(state.critic._replace(params=flipped))
+    path = alone.trace(state, obs, key)
+    np.testing.assert_array_equal(path, alone.trace(other, obs, key))
+    assert not np.array_equal(path, SMALL.trace(state, obs, key))
+    first = jax.grad(lambda a: alone.critic.apply(state.critic.params, obs, a, 9)[0].sum())
+    scores = alone.trace_scores(state, obs, path)
+    assert scores is not None
+    np.testing.assert_allclose(scores[-1], first(path[-2]), rtol=1e-4, atol=1e-6)
+    several = replace(alone, best_of=8, inverse_temperature=0.0)  # else all end in one corner
+    chosen = [several.act(s, obs, key, explore=True) for s in (state, other)]
+    assert not np.array_equal(*chosen)
 
 
 @pytest.mark.parametrize(

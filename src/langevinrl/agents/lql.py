@@ -12,16 +12,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import optax
 
+from langevinrl.agents import observations
 from langevinrl.agents.contract import Common
+from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.parts import TwinCritics
 from langevinrl.learner import Learner, soft_update
-from langevinrl.networks import Activation, Critic, StateActionNet
+from langevinrl.networks import Activation, Critic, Norm, StateActionNet
 from langevinrl.samplers.langevin import Chain, StartLaw, constant_plan, draw, slopes
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
 class State(NamedTuple):
     critic: Learner
+    obs_stats: ObsStats | None = None  # what observations are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,13 @@ class LQL(Common):
     best_of: int = 1  # N: chains per action, the most valuable kept
     learning_rate: float = 1e-4  # Adam's rate for the critics
     activation: Activation = "mish"  # after each hidden layer
+    critic_norm: Norm = "none"  # of the critics' hidden layers: layer, or rms (without centring)
+    obs_norm: bool = False  # scale observations by their running mean and deviation in replay
 
     @property
     def critic(self) -> Critic:
-        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+        how = (self.hidden, self.activation, None, self.critic_norm)
+        return Critic(StateActionNet(self.spec, 1, *how))
 
     @property
     def critics(self) -> TwinCritics:
@@ -65,29 +71,32 @@ class LQL(Common):
         return Chain(plan, w, bound, self.start, self.clip, self.normalise)
 
     def init(self, key: Key) -> State:
-        return State(self.critics.init(key))
+        return State(self.critics.init(key), observations.init(self.obs_norm, self.spec.obs_dim))
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         del explore  # the chain is already the policy; evaluation samples it too
-        return self._sample(state.critic.params, obs, key)
+        return self._sample(state.critic.params, observations.scale(state.obs_stats, obs), key)
 
     def refine(self, state: State, obs: Array, key: Key) -> Array:
+        obs = observations.scale(state.obs_stats, obs)
         return self._sample(state.critic.params, obs, key, noisy=False)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
+        obs_stats = observations.update(state.obs_stats, batch.obs)
+        batch = observations.scale_batch(obs_stats, batch)
         next_action = self._sample(state.critic.params, batch.next_obs, key)
         backup = self.critics.backup(state.critic, batch, next_action)
         critic = self.critics.update_critic(state.critic, batch, backup)
         metrics = {"critic/bellman": critic.loss, "critic/backup": backup.mean()}
-        return Update(State(soft_update(critic, self.target_rate)), metrics)
+        return Update(State(soft_update(critic, self.target_rate), obs_stats), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        value = partial(self._value, state.critic.params, obs)
+        value = partial(self._value, state.critic.params, observations.scale(state.obs_stats, obs))
         shape = (len(obs), self.spec.act_dim)
         return draw(value, shape, self.chain, key, start=start, trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
-        value = partial(self._value, state.critic.params, obs)
+        value = partial(self._value, state.critic.params, observations.scale(state.obs_stats, obs))
         return slopes(value, path, self.chain.plan)
 
     def policy_weight(self, state: State) -> float:

@@ -7,26 +7,27 @@ those of the authors' released code, whose updates this file reproduces to round
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import optax
 
+from langevinrl.agents import observations
+from langevinrl.agents.chain_policy import ChainPolicy, Sampler, ScoreCritics
 from langevinrl.agents.contract import Common
 from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, perturb
+from langevinrl.agents.observations import ObsStats
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
-from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.langevin import Chain, StartLaw, draw, slopes
-from langevinrl.samplers.particles import draw_particles
+from langevinrl.networks import Activation, Critic, Embedding, Norm, StateActionNet
+from langevinrl.samplers.langevin import Chain, StartLaw
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
 class State(NamedTuple):
     critic: Learner
     slope: Slope | None = None  # what w is set from, where a spread is asked for
+    obs_stats: ObsStats | None = None  # what observations are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ class NCLQL(Common):
     # s: the policy's spread in half-widths of the box; w, sigmas and steps then set themselves
     spread: float | None = None
     step_ratio: float = 1.0  # η: with a spread, a level's step size over its noise squared
-    sampler: Literal["langevin", "particles"] = "langevin"  # particles: exp(wQ), 48 gradients
+    sampler: Sampler = "langevin"  # particles: exp(wQ), 48 gradients
+    # whose slope the chain follows: both critics' (released code), or the first's at half the price
+    score_critics: ScoreCritics = "both"
     evaluation: Literal["draw", "climb"] = "draw"  # climb: evaluate without noise (code: with it)
     best_of: int = 1  # N: chains per action, the most valuable kept
     learning_rate: float = 1e-4  # Adam's rate for the critics
@@ -61,7 +64,9 @@ class NCLQL(Common):
     anchor: Literal["mean", "own"] = "mean"
     smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes)
     activation: Activation = "mish"  # after each hidden layer
+    critic_norm: Norm = "none"  # of the critics' hidden layers: layer, or rms (without centring)
     embedding_size: int = 16  # width of the level's embedding
+    obs_norm: bool = False  # scale observations by their running mean and deviation in replay
 
     def __post_init__(self) -> None:
         self.ladder.check()
@@ -69,7 +74,8 @@ class NCLQL(Common):
     @property
     def critic(self) -> Critic:
         embedding = Embedding(self.embedding_size, self.activation)
-        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation, embedding))
+        how = (self.hidden, self.activation, embedding, self.critic_norm)
+        return Critic(StateActionNet(self.spec, 1, *how))
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -81,36 +87,46 @@ class NCLQL(Common):
 
     @property
     def clean(self) -> int:
-        """Index of the cleanest level, where the critic is the ordinary Q."""
-        return self.num_levels - 1
+        return self.policy.clean  # index of the level where the critic is the ordinary Q
 
     @property
     def ladder(self) -> FixedLadder | SpreadLadder:
         w, sigmas = self.inverse_temperature, (self.sigma_max, self.sigma_min)
         if self.spread is None:
             return FixedLadder(w, self.step_size, *sigmas, self.num_levels, self.normalise)
-        bound, sizes = self.spec.act_bound, (self.spec.act_dim, self.num_levels)
-        rest = (*sizes, self.critic.num_members, self.step_ratio)
-        return SpreadLadder(self.spread * bound, bound, *rest)
+        num_followed = self.critic.num_members if self.score_critics == "both" else 1
+        bound, sizes = self.spec.act_bound, (self.spec.act_dim, self.num_levels, num_followed)
+        return SpreadLadder(self.spread * bound, bound, *sizes, self.step_ratio)
+
+    @property
+    def policy(self) -> ChainPolicy:
+        walk = (self.score_critics, self.sampler, self.start, self.clip, self.steps_per_level)
+        return ChainPolicy(self.spec, self.critic, self.ladder, *walk, self.best_of)
 
     def chain(self, state: State) -> Chain:
-        bound, steps = self.spec.act_bound, self.steps_per_level
-        return self.ladder.chain(state.slope, bound, self.start, self.clip, steps)
+        return self.policy.chain(state.slope)
 
     def init(self, key: Key) -> State:
-        return State(init_learner(self.critic.init(key), self.optimiser), self.ladder.init())
+        critic = init_learner(self.critic.init(key), self.optimiser)
+        return State(
+            critic, self.ladder.init(), observations.init(self.obs_norm, self.spec.obs_dim)
+        )
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         # The chain is already the policy: unless told, evaluation samples it too.
-        return self._sample(state, obs, key, noisy=explore or self.evaluation == "draw")
+        noisy, obs = explore or self.evaluation == "draw", observations.scale(state.obs_stats, obs)
+        return self.policy.sample(state.critic.params, state.slope, obs, key, noisy=noisy)
 
     def refine(self, state: State, obs: Array, key: Key) -> Array:
-        return self._sample(state, obs, key, noisy=False)
+        obs = observations.scale(state.obs_stats, obs)
+        return self.policy.sample(state.critic.params, state.slope, obs, key, noisy=False)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         params, target_params = state.critic.params, state.critic.target_params
-        next_action = self._sample(state, batch.next_obs, next_key)
+        obs_stats = observations.update(state.obs_stats, batch.obs)
+        batch = observations.scale_batch(obs_stats, batch)
+        next_action = self.policy.sample(params, state.slope, batch.next_obs, next_key)
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
         level, noisy = perturb(
@@ -135,35 +151,18 @@ class NCLQL(Common):
         else:
             critic = descend(state.critic, self.optimiser, lambda p: bellman(p) + smoothing(p))
             metrics["critic/joint"] = critic.loss
-        value_next = partial(self.critic.apply, params, batch.next_obs)
-        slope = self.ladder.measure(state.slope, value_next, next_action, self.clean)
+        slope = self.policy.measure(params, state.slope, batch.next_obs, next_action)
         metrics |= self.ladder.metrics(slope)
-        return Update(State(soft_update(critic, self.target_rate), slope), metrics)
+        return Update(State(soft_update(critic, self.target_rate), slope, obs_stats), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        return self._draw(state, obs, (), key, start=start, trace=True)
+        obs = observations.scale(state.obs_stats, obs)
+        return self.policy.trace(state.critic.params, state.slope, obs, key, start)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array | None:
-        value = partial(self.critic.apply, state.critic.params, obs)
-        plan = self.chain(state).plan if self.sampler == "langevin" else None
-        return slopes(value, path, plan) if plan else None
+        obs = observations.scale(state.obs_stats, obs)
+        return self.policy.trace_scores(state.critic.params, state.slope, obs, path)
 
     def policy_weight(self, state: State) -> Array | float:
         scale = 1.0 if self.spread is None else self.reward_scale  # the paper's w is as it is set
         return scale * self.ladder.weight(state.slope)
-
-    def _sample(self, state: State, obs: Array, key: Key, *, noisy: bool = True) -> Array:
-        """The most valuable of N draws for each observation: (B, A)."""
-        value = partial(self.critic.apply, state.critic.params, obs)
-        candidates = self._draw(state, obs, (self.best_of,), key, noisy=noisy)
-        return best_of(candidates, lambda action: value(action, self.clean).min(axis=0))
-
-    def _draw(self, state: State, obs: Array, lead: tuple[int, ...], key: Key, **how: Any) -> Array:
-        """Actions (*lead, B, A), or with `trace` the paths to them."""
-        value = partial(self.critic.apply, state.critic.params, obs)  # of an action and a level
-        chain = self.chain(state)._replace(noisy=how.pop("noisy", True))
-        shape = (*lead, len(obs), self.spec.act_dim)
-        if self.sampler == "langevin":
-            return draw(value, shape, chain, key, **how)
-        weight = self.ladder.weight(state.slope)
-        return draw_particles(value, shape, chain, weight, self.clean, key, **how)

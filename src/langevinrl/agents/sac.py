@@ -15,11 +15,13 @@ import jax.numpy as jnp
 import optax
 
 from langevinrl.actors import TanhGaussianActor
+from langevinrl.agents import observations
 from langevinrl.agents.contract import Common
+from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.parts import Temperature, TwinCritics
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import td_backup
-from langevinrl.networks import MLP, Activation, Critic, StateActionNet
+from langevinrl.networks import MLP, Activation, Critic, Norm, StateActionNet
 from langevinrl.samplers.choose import best_of
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
@@ -28,6 +30,7 @@ class State(NamedTuple):
     critic: Learner
     actor: Learner
     temperature: Learner  # params is the scalar log α
+    obs_stats: ObsStats | None = None  # what observations are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,13 @@ class SAC(Common):
     squash_correction: bool = True  # tanh counts in log π (released baseline code: it does not)
     activation: Activation = "gelu"  # after each hidden layer
     best_of: int = 1  # N: draws per action, the most valuable kept; evaluation takes the mode
+    critic_norm: Norm = "none"  # of the critics' hidden layers: layer, or rms (without centring)
+    obs_norm: bool = False  # scale observations by their running mean and deviation in replay
 
     @property
     def critic(self) -> Critic:
-        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+        how = (self.hidden, self.activation, None, self.critic_norm)
+        return Critic(StateActionNet(self.spec, 1, *how))
 
     @property
     def critics(self) -> TwinCritics:
@@ -76,9 +82,11 @@ class SAC(Common):
     def init(self, key: Key) -> State:
         critic_key, actor_key = jax.random.split(key)
         actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
-        return State(self.critics.init(critic_key), actor, self.temperature.init())
+        obs_stats = observations.init(self.obs_norm, self.spec.obs_dim)
+        return State(self.critics.init(critic_key), actor, self.temperature.init(), obs_stats)
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
+        obs = observations.scale(state.obs_stats, obs)
         if not explore:
             return self.actor.mode(state.actor.params, obs)
         return self._draw(state, obs, key)[0]
@@ -89,6 +97,8 @@ class SAC(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, noise_key = jax.random.split(key)
         alpha = jnp.exp(state.temperature.params)
+        obs_stats = observations.update(state.obs_stats, batch.obs)
+        batch = observations.scale_batch(obs_stats, batch)
         next_action, next_log_prob = self._draw(state, batch.next_obs, next_key)
         next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
         soft_q = next_q - alpha * next_log_prob[None]
@@ -114,9 +124,11 @@ class SAC(Common):
             "temperature/loss": temperature.loss,
             "temperature/alpha": alpha,
         }
-        return Update(State(soft_update(critic, self.target_rate), actor, temperature), metrics)
+        critic = soft_update(critic, self.target_rate)
+        return Update(State(critic, actor, temperature, obs_stats), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
+        obs = observations.scale(state.obs_stats, obs)
         return self.actor.trace(state.actor.params, obs, key, start)
 
     def policy_weight(self, state: State) -> Array:

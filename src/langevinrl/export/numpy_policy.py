@@ -26,31 +26,43 @@ def activate(name: str, z: ndarray) -> tuple[ndarray, ndarray]:
     return z * cdf, cdf + z * density / (2 * np.pi) ** 0.5
 
 
+def normalise(norm: str, z: ndarray) -> tuple[ndarray, ndarray | float]:
+    """Rows over their root mean square if the norm is rms, and the factor on each."""
+    if norm == "none":
+        return z, 1.0
+    scale = 1.0 / np.sqrt(np.square(z).mean(axis=-1, keepdims=True) + np.float32(1e-6))
+    return z * scale, scale
+
+
 class Network:
     """M perceptrons on (obs, action); `rows` is what each step adds to their first layers."""
 
-    def __init__(self, arrays: dict[str, ndarray], name: str, activation: str) -> None:
+    def __init__(self, arrays: dict[str, ndarray], name: str, facts: dict[str, Any]) -> None:
         own = name if f"{name}.obs" in arrays else "field"  # the judge may be the field's critics
         self.obs, self.action = arrays[f"{own}.obs"], arrays[f"{own}.action"]
-        self.rows, self.activation = arrays[f"{name}.rows"][:, :, None], activation
+        self.rows, self.activation = arrays[f"{name}.rows"][:, :, None], facts["activation"]
+        self.norm = facts.get("norm", "none")  # files from before there were norms do not say
         depth = range(sum(key.startswith(f"{own}.weight.") for key in arrays))
         self.layers = [(arrays[f"{own}.weight.{i}"], arrays[f"{own}.bias.{i}"]) for i in depth]
 
-    def forward(self, first: ndarray, x: ndarray, step: int) -> tuple[ndarray, list[ndarray]]:
-        """Outputs (M, R, out) at actions (R, A), and the activations' derivatives."""
-        z, slopes = first + self.rows[step] + x @ self.action, []
+    def forward(self, first: ndarray, x: ndarray, step: int) -> tuple[ndarray, list[Any]]:
+        """Outputs (M, R, out) at actions (R, A); each layer's slope, normed row and factor."""
+        z, layers = first + self.rows[step] + x @ self.action, []
         for weight, bias in self.layers:
+            z, scale = normalise(self.norm, z)
             h, slope = activate(self.activation, z)
-            slopes.append(slope)
+            layers.append((slope, z, scale))
             z = h @ weight + bias[:, None]
-        return z, slopes
+        return z, layers
 
     def gradient(self, first: ndarray, x: ndarray, step: int) -> ndarray:
         """Gradient in actions (R, A) of the sum of all members' values: (R, A)."""
-        slopes = self.forward(first, x, step)[1]
+        layers = self.forward(first, x, step)[1]
         g = np.ones((len(self.obs), 1, 1), np.float32)
-        for (weight, _), slope in zip(self.layers[::-1], slopes[::-1], strict=True):
+        for (weight, _), (slope, z, scale) in zip(self.layers[::-1], layers[::-1], strict=True):
             g = (g @ weight.swapaxes(1, 2)) * slope
+            if self.norm == "rms":
+                g = scale * (g - z * (g * z).mean(axis=-1, keepdims=True))
         return (g @ self.action.swapaxes(1, 2)).sum(axis=0)
 
 
@@ -64,9 +76,9 @@ class NumpyPolicy:
         self.steps, self.num = arrays["steps"].tolist(), self.facts["best_of"]
         self.limits = arrays.get("limits")  # (steps,)  how far the field may move a point, if said
         self.centre, self.stretch = arrays["centre"], arrays["stretch"]
-        self.field = Network(arrays, "field", self.facts["activation"])
+        self.field = Network(arrays, "field", self.facts)
         if self.num > 1:
-            self.judge = Network(arrays, "judge", self.facts["activation"])
+            self.judge = Network(arrays, "judge", self.facts)
         self.noise_shape = (self.facts["num_draws"], self.num, self.facts["act_dim"])
         self.rng = np.random.default_rng(seed)
 

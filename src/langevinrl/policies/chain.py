@@ -8,17 +8,19 @@ further), noise is drawn before the loop, and both critics are one product.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
-from langevinrl.networks import ACTIVATIONS
+from langevinrl.networks import ACTIVATIONS, normalise_features
 from langevinrl.policies.tables import Facts, Policy
 from langevinrl.types import Array
 
 Tables: TypeAlias = Mapping[str, Array]
+Layer: TypeAlias = tuple[Array, Callable[[Array], tuple[Array]]]  # see `_forward`
 
 
 class Network(NamedTuple):
@@ -115,26 +117,30 @@ def _drift(facts: Facts, field: Network, row: Array, x: Array) -> Array:
     return gradient / (length + 1e-8)
 
 
-def _forward(facts: Facts, net: Network, row: Array, x: Array) -> tuple[Array, list[Array]]:
-    """Outputs (M, B, N, out) at actions (B, N, A), and the slope of each layer's activation."""
+def _forward(facts: Facts, net: Network, row: Array, x: Array) -> tuple[Array, list[Layer]]:
+    """Outputs (M, B, N, out) at actions (B, N, A), and what the gradient needs of each layer.
+
+    That is the slope of its activation and the way back through its norm.
+    """
     activation = ACTIVATIONS[facts.activation]
     # The action once per member: a product without that axis would turn the weights every time.
     each = jnp.broadcast_to(x[None], (len(net.action), *x.shape))
     z = net.first + row[:, None, None] + _product(each, net.action, net.apart)
-    slopes = []
+    layers: list[Layer] = []
     for weight, bias in zip(net.weights, net.biases, strict=True):
+        z, norm_back = jax.vjp(partial(normalise_features, norm=facts.norm), z)
         h, slope = jax.jvp(activation, (z,), (jnp.ones_like(z),))
-        slopes.append(slope)
+        layers.append((slope, norm_back))
         z = _product(h, weight, net.apart) + bias[:, None, None]
-    return z, slopes
+    return z, layers
 
 
 def _gradient(facts: Facts, net: Network, row: Array, x: Array) -> Array:
     """Gradient in the actions of the sum of all members' values: (B, N, A)."""
-    out, slopes = _forward(facts, net, row, x)
+    out, layers = _forward(facts, net, row, x)
     g = jnp.ones_like(out)
-    for weight, slope in zip(reversed(net.weights), reversed(slopes), strict=True):
-        g = _product_back(g, weight, net.apart) * slope
+    for weight, (slope, norm_back) in zip(reversed(net.weights), reversed(layers), strict=True):
+        (g,) = norm_back(_product_back(g, weight, net.apart) * slope)
     # Summed after the product: summed in it, the weights would be laid out anew at every step.
     return _product_back(g, net.action, net.apart).sum(axis=0)
 

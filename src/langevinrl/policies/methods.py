@@ -30,7 +30,9 @@ from langevinrl.policies.tables import (
     alone,
     bias_rows,
     build,
+    centre_features,
     facts_of,
+    fold_scaling,
     index_rows,
     network_tables,
 )
@@ -110,17 +112,35 @@ def _nclql(agent: NCLQL, state: PyTree, box: Box, changes: Changes) -> Policy:
     chain = chain._replace(plan=plan, noisy=agent.evaluation == "draw")
     params, embedding = state.critic.params, agent.critic.network.embedding
     assert embedding is not None
-    rows = index_rows(params, embedding, plan.level)
-    clean = {"rows": np.asarray(index_rows(params, embedding, jnp.asarray([agent.clean])))}
-    return _langevin(agent, chain, network_tables(params["body"], rows), clean, box, changes)
+    params = {**params, "body": _critic_body(agent, state)}
+    followed = agent.policy.scoring(params)
+    field = network_tables(followed["body"], index_rows(followed, embedding, plan.level))
+    judge = network_tables(
+        params["body"], index_rows(params, embedding, jnp.asarray([agent.clean]))
+    )
+    if agent.score_critics == "both":  # the field's critics: only the level is another
+        judge = {"rows": judge["rows"]}
+    return _langevin(agent, chain, field, judge, box, changes)
 
 
 def _lql(agent: LQL, state: PyTree, box: Box, changes: Changes) -> Policy:
     plan = constant_plan(changes.get("num_steps", agent.num_steps), agent.step_size)
-    body = state.critic.params["body"]
+    body = _critic_body(agent, state)
     field = network_tables(body, bias_rows(body, len(plan.step_size)))
     chain = agent.chain._replace(plan=plan)
     return _langevin(agent, chain, field, {"rows": field["rows"][:1]}, box, changes)
+
+
+def _critic_body(agent: LQL | NCLQL, state: PyTree) -> PyTree:
+    """The critics' perceptrons with what can be said in their weights: scaling and centring."""
+    body = _scaled(state.critic.params["body"], state)
+    return centre_features(body) if agent.critic_norm == "layer" else body
+
+
+def _scaled(body: PyTree, state: PyTree) -> PyTree:
+    """Perceptrons (M, ...) that take observations as the task has them."""
+    stats = state.obs_stats
+    return body if stats is None else fold_scaling(body, stats.mean, stats.deviation)
 
 
 def _langevin(
@@ -134,6 +154,7 @@ def _langevin(
         normalise=chain.normalise, start=chain.start,
         start_scale={"uniform": bound, "normal": 1.0, "zero": 0.0}[chain.start],
         num_draws=1 + len(size), clip_guess=False, clip_step=chain.clip,
+        norm="none" if agent.critic_norm == "none" else "rms",
     )  # fmt: skip
     drift, one = size / 2 * chain.inverse_temperature, jnp.ones_like(size)
     steps = (one, drift, one, 0 * one, chain.plan.deviations * chain.noisy)
@@ -148,7 +169,7 @@ def _sac(agent: SAC, state: PyTree, box: Box, changes: Changes) -> Policy:
     del changes
     params = state.actor.params
     inputs = [params["inputs"][0], jnp.zeros((agent.spec.act_dim, len(params["inputs"][0][0])))]
-    body = alone({"inputs": inputs, "layers": params["layers"]})
+    body = _scaled(alone({"inputs": inputs, "layers": params["layers"]}), state)
     mean = slice(agent.spec.act_dim)
     facts = facts_of(
         agent, 1, drift="network", normalise=False, start="zero", start_scale=0.0,

@@ -7,7 +7,8 @@ the action, or a network) and moves to
     x     = c guess + d x + e noise,  clipped to the box if `clip_step`
 
 and the row (a, b, c, d, e) of `steps` says how far.  What a step or level index adds to the first
-layer is computed beforehand, one row per step, so that no embedding is left in the chain.
+layer is computed beforehand, one row per step, so that no embedding is left in the chain.  So is
+what a policy does to its observations first, and the centring of a layer norm.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Facts:
     clip_guess: bool
     clip_step: bool
     squash: bool = False  # tanh at the end (SAC)
+    # of hidden layers, over the root mean square; a layer norm is that with centred tables
+    norm: Literal["none", "rms"] = "none"
 
     @property
     def noise_shape(self) -> tuple[int, int, int]:
@@ -115,6 +118,37 @@ def index_rows(network: PyTree, embedding: Embedding, index: Array) -> Array:
         return features @ body["inputs"][2] + body["layers"][0]["bias"][None]
 
     return jax.vmap(member, out_axes=1)(network)
+
+
+def fold_scaling(body: PyTree, mean: Array, deviation: Array) -> PyTree:
+    """Perceptrons (M, ...) on raw observations that do what these do on scaled ones.
+
+    (o - mean) / deviation @ W is o @ (W / deviation) less a bias; in float64, as both may be large.
+    """
+    first, *others = body["inputs"]
+    weight = np.asarray(first, np.float64) / np.asarray(deviation, np.float64)[:, None]
+    bias = np.asarray(body["layers"][0]["bias"]) - np.asarray(mean, np.float64) @ weight
+    layers = [{**body["layers"][0], "bias": _single(bias)}, *body["layers"][1:]]
+    return {"inputs": [_single(weight), *others], "layers": layers}
+
+
+def centre_features(body: PyTree) -> PyTree:
+    """Perceptrons (M, ...) whose hidden features have a mean of zero, else these.
+
+    A layer norm takes the mean away from each row, and that can be done to what makes the row.
+    """
+
+    def centre(leaf: Array) -> Array:
+        wide = np.asarray(leaf, np.float64)
+        return _single(wide - wide.mean(axis=-1, keepdims=True))
+
+    *hidden, last = body["layers"]
+    layers = [{name: centre(leaf) for name, leaf in layer.items()} for layer in hidden]
+    return {"inputs": [centre(weight) for weight in body["inputs"]], "layers": [*layers, last]}
+
+
+def _single(wide: np.ndarray) -> Array:
+    return jnp.asarray(wide, jnp.float32)
 
 
 def alone(params: PyTree) -> PyTree:
