@@ -75,15 +75,15 @@ def test_the_ones_promised_are_there_and_the_default_is_the_papers() -> None:
 def test_flags_stand_on_the_preset() -> None:
     config = read("nclql", ["--preset", "fast", "--num-levels", "7", *TASK])
     assert config.preset == "fast" and config.hyperparameters["num_levels"] == 7
-    assert config.hyperparameters["learning_rate"] == 3e-4
+    assert config.hyperparameters["learning_rate"] == 1e-3
     assert read("nclql", ["--preset=fast", *TASK]).hyperparameters["num_levels"] == 5
     assert read("nclql", TASK).hyperparameters["num_levels"] == 10
 
 
 def test_fields_of_a_model_stand_on_it_too() -> None:
-    model = Model("nclql", "Pendulum-v1", preset="fast", learning_rate=1e-3, iterations=9)
+    model = Model("nclql", "Pendulum-v1", preset="fast", learning_rate=2e-3, iterations=9)
     fields = model.config.resolved().hyperparameters
-    assert (fields["num_levels"], fields["learning_rate"]) == (5, 1e-3)
+    assert (fields["num_levels"], fields["learning_rate"]) == (5, 2e-3)
 
 
 def test_a_run_is_what_its_fields_say_whatever_the_preset_was_called(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from langevinrl.agents import observations
 from langevinrl.agents.contract import Common
 from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.parts import TwinCritics
+from langevinrl.agents.presets import LQL_FAST
 from langevinrl.learner import Learner, soft_update
 from langevinrl.networks import Activation, Critic, Norm, StateActionNet
 from langevinrl.samplers.langevin import Chain, StartLaw, constant_plan, draw, slopes
@@ -36,10 +37,7 @@ class LQL(Common):
     starts leave most actions where chance put them, and zero learned most.
     """
 
-    # The same reach in a quarter of the steps, and a rate for tens of thousands of updates.
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "fast": {"num_steps": 5, "step_size": 4e-4, "learning_rate": 3e-4}
-    }
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"fast": LQL_FAST}
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size

@@ -17,6 +17,7 @@ from langevinrl.agents.chain_policy import ChainPolicy, Sampler, ScoreCritics
 from langevinrl.agents.contract import Common
 from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, perturb
 from langevinrl.agents.observations import ObsStats
+from langevinrl.agents.presets import NCLQL_FAST
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, Norm, StateActionNet
@@ -34,15 +35,7 @@ class State(NamedTuple):
 class NCLQL(Common):
     """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
 
-    # For tens of thousands of updates instead of a million (docs/fast.md): a quarter of the chain on
-    # half the critics, w by itself, and a target that news of a reward crosses in minutes.
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "fast": {
-            "num_levels": 5, "steps_per_level": 1, "spread": 0.2, "evaluation": "climb",
-            "score_critics": "first", "hidden": (256, 256), "learning_rate": 1e-3,
-            "target_rate": 0.02, "n_step": 3, "warmup": 5_000, "batch_size": 128,
-        }
-    }  # fmt: skip
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"fast": NCLQL_FAST}
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size at the clean level

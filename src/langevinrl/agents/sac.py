@@ -19,6 +19,7 @@ from langevinrl.agents import observations
 from langevinrl.agents.contract import Common
 from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.parts import Temperature, TwinCritics
+from langevinrl.agents.presets import SAC_FAST
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import td_backup
 from langevinrl.networks import MLP, Activation, Critic, Norm, StateActionNet
@@ -37,11 +38,7 @@ class State(NamedTuple):
 class SAC(Common):
     """Soft actor-critic: a squashed Gaussian climbs the critics and is paid for its entropy."""
 
-    # At the paper's α = e and rewards x 0.2 entropy outweighs reward for tens of thousands of
-    # updates.
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "fast": {"initial_alpha": 1.0, "reward_scale": 1.0}
-    }
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"fast": SAC_FAST}
 
     critic_learning_rate: float = 3e-4  # Adam's rate for the critics
     actor_learning_rate: float = 3e-4  # Adam's rate for the policy
