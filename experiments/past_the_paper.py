@@ -1,0 +1,133 @@
+"""NC-LQL's preset `fast`, one thing changed at a time, on four tasks.
+
+From the root of the repository:
+
+python experiments/past_the_paper.py train STUDY FOLDER SEED...   # a sweep; the same goes on
+python experiments/collect.py FOLDER results/past_the_paper/STUDY
+python experiments/past_the_paper.py draw STUDY                   # table.csv and curves.png of it
+
+temperature   w by itself from a spread, beside the paper's unit scores at five fixed w
+scale         the same with rewards a tenth and ten times as large
+norms         with norms of the critics' layers and of observations
+parts         without each of the preset's other parts
+
+Seeds are 10 and 11: none that a value was chosen on.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langevinrl.analysis.curve_figures import draw_group
+from langevinrl.analysis.figures import count_in_thousands, panels, share_legend, write_figure
+from langevinrl.analysis.grids import mean_curve
+from langevinrl.analysis.records import Group, RunRecord, find_runs, group_runs
+from langevinrl.analysis.tables import Row, write_csv
+from langevinrl.runs.folder import EVALUATIONS
+from langevinrl.sweeps.grid import Grid
+from langevinrl.sweeps.start import sweep
+
+HERE = Path("results/past_the_paper")
+TASKS = ("HalfCheetah-v4", "Hopper-v4", "InvertedDoublePendulum-v4", "Walker2d-v4")
+ITERATIONS = 10_000
+BASE = {
+    "agent": "nclql", "preset": "fast", "iterations": ITERATIONS, "eval_every": 1_000,
+    "eval_episodes": 5, "checkpoint_every": ITERATIONS,
+}  # fmt: skip
+FAST: Mapping[str, Any] = {}
+UNIT = {"spread": None, "normalise": True}
+CASES: dict[str, dict[str, Mapping[str, Any]]] = {
+    "temperature": {"w by itself, spread 0.2": FAST}
+    | {f"w = {w:g}": UNIT | {"inverse_temperature": w} for w in (20.0, 50.0, 100.0, 200.0, 500.0)},
+    "scale": {
+        "rewards as they are": FAST,
+        "a tenth": {"reward_scale": 0.02},
+        "tenfold": {"reward_scale": 2.0},
+    },
+    "norms": {
+        "fast": FAST,
+        "layer norm": {"critic_norm": "layer"},
+        "scaled observations": {"obs_norm": True},
+        "both": {"critic_norm": "layer", "obs_norm": True},
+    },
+    "parts": {
+        "fast": FAST,
+        "one-step returns": {"n_step": 1},
+        "target rate 0.005": {"target_rate": 0.005},
+        "learning rate 3e-4": {"learning_rate": 3e-4},
+        "warm-up 30,000": {"warmup": 30_000},
+        "spread 0.1": {"spread": 0.1},
+    },
+}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def train(study: str, folder: str, seeds: list[int]) -> None:
+    cases = list(CASES[study].values())
+    sweep(Grid(BASE, {"env": TASKS}, cases, seeds), folder)
+
+
+def is_of(record: RunRecord, case: Mapping[str, Any], others: set[str]) -> bool:
+    """Whether a run is of this case: in its fields, and in those that other cases change."""
+    fields = {**record.config, **record.config["hyperparameters"]}
+    usual = Grid({**BASE, "env": TASKS[0]}).configs()[0]
+    normal = {**vars(usual), **usual.hyperparameters}
+    return all(fields[name] == case.get(name, normal[name]) for name in others)
+
+
+def groups_of(study: str) -> dict[str, list[Group]]:
+    """The seeds of each case, task by task."""
+    records = find_runs([HERE / study])
+    varied = {name for case in CASES[study].values() for name in case}
+    return {
+        label: group_runs([record for record in records if is_of(record, case, varied)])
+        for label, case in CASES[study].items()
+    }
+
+
+def milliseconds(group: Group) -> float:
+    """Wall time of a run over its iterations, compiling and evaluations included."""
+    ends = []
+    for record in group.runs:
+        with (record.folder / EVALUATIONS).open(newline="") as file:
+            end = list(csv.DictReader(file))[-1]
+        ends.append(1e3 * float(end["wall_seconds"]) / float(end["iterations"]))
+    return float(np.mean(ends))
+
+
+def draw(study: str) -> None:
+    figure, axes = panels(len(TASKS))
+    rows: list[Row] = []
+    for (label, groups), colour in zip(groups_of(study).items(), COLOURS, strict=False):
+        for group in groups:
+            draw_group(axes[TASKS.index(group.env)], group, color=colour, label=label)
+            places, mean = mean_curve(group)
+            last = np.array([seed.returns[-3:].mean() for seed in group.series])
+            row: Row = {"task": group.env, "case": label, "seeds": len(last)}
+            row |= {"iterations": int(places[-1]), "last three": last.mean()}
+            row |= {"worst seed": last.min(), "best seed": last.max(), "whole curve": mean.mean()}
+            rows.append(row | {"ms an iteration": milliseconds(group)})
+    for axis, task in zip(axes, TASKS, strict=True):
+        axis.set_title(task, fontsize=11)
+        axis.set(xlabel="iterations")
+        count_in_thousands(axis)
+    share_legend(figure, axes, list(CASES[study]))
+    write_csv(HERE / study / "table.csv", sorted(rows, key=lambda row: str(row["task"])))
+    write_figure(figure, HERE / study / "curves.png")
+    print(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["train"] and len(sys.argv) > 4 and sys.argv[2] in CASES:
+        train(sys.argv[2], sys.argv[3], [int(word) for word in sys.argv[4:]])
+    elif sys.argv[1:2] == ["draw"] and sys.argv[2:3] and sys.argv[2] in CASES:
+        draw(sys.argv[2])
+    else:
+        sys.exit(__doc__)
