@@ -7,17 +7,20 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from sweeping import TINY, until
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.evaluate import Episode, Evaluation
 from langevinrl.runs.folder import RunFolder
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.space import Range, Search, read_search
-from langevinrl.sweeps.trial import read_score
+from langevinrl.sweeps.trial import Watched, read_score
 from langevinrl.sweeps.tune import TuneFolder, tune
 
 optuna: Any = pytest.importorskip("optuna")
@@ -110,3 +113,20 @@ def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[tune\]'"):
         tune(SEARCH, tmp_path / "tune", trials=1)
+
+
+def test_the_pruners_verdict_can_be_written_down() -> None:
+    """Once enough trials are done to compare with, the median pruner answers in NumPy's bool."""
+
+    class Hopeless:
+        def report(self, value: float, step: int) -> None:
+            pass
+
+        def should_prune(self) -> Any:
+            return np.bool_(True)
+
+    watched = Watched(cast(Any, Hopeless()), seconds=None)
+    run = cast(Any, SimpleNamespace(wall_seconds=1.0))
+    watched.on_evaluation(run, Evaluation(5, [Episode(0, 0, -3.0, 7)]))
+    assert json.loads(json.dumps(watched.pruned)) is True
+    assert watched.on_step(run, cast(Any, None))

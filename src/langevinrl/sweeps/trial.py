@@ -42,7 +42,7 @@ class Watched(Callback):
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
         self.history.append((run.wall_seconds, evaluation.mean))
         self.trial.report(evaluation.mean, evaluation.iteration)
-        self.pruned = self.trial.should_prune()
+        self.pruned = bool(self.trial.should_prune())  # NumPy has a bool of its own, JSON not
 
 
 def run_trial(place: TuneFolder, trial: Trial) -> str:
