@@ -49,7 +49,7 @@ class LQL(Common):
     best_of: int = 1  # N: chains per action, the most valuable kept
     learning_rate: float = 1e-4  # Adam's rate for the critics
     activation: Activation = "mish"  # after each hidden layer
-    critic_norm: Norm = "none"  # of the critics' hidden layers: layer, or rms (without centring)
+    critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
 
     @property

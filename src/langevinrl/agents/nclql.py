@@ -62,7 +62,7 @@ class NCLQL(Common):
     anchor: Literal["mean", "own"] = "mean"
     smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes)
     activation: Activation = "mish"  # after each hidden layer
-    critic_norm: Norm = "none"  # of the critics' hidden layers: layer, or rms (without centring)
+    critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     embedding_size: int = 16  # width of the level's embedding
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
 

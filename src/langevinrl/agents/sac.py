@@ -48,7 +48,7 @@ class SAC(Common):
     squash_correction: bool = True  # tanh counts in log π (released baseline code: it does not)
     activation: Activation = "gelu"  # after each hidden layer
     best_of: int = 1  # N: draws per action, the most valuable kept; evaluation takes the mode
-    critic_norm: Norm = "none"  # of the critics' hidden layers: layer, or rms (without centring)
+    critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
 
     @property
