@@ -25,6 +25,7 @@ NCLQL_FAST = SHORT_RUN | {
     "steps_per_level": 1,
     "spread": 0.2,
     "score_critics": "first",
+    "optimisation": "joint",
     "evaluation": "climb",
     "learning_rate": 1e-3,
 }
