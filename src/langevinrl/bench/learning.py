@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from langevinrl.analysis.colours import COLOURS
-from langevinrl.analysis.figures import panels, write_figure
+from langevinrl.analysis.figures import panels, share_legend, write_figure
 from langevinrl.bench import contestant
 from langevinrl.errors import UserError, unknown
-from langevinrl.registry import METHODS
+from langevinrl.registry import METHODS, label_of
 
 MOMENTS = (0.25, 0.5, 1.0)  # of the time, at which the table tells the return
 
@@ -178,15 +178,26 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     for axis, env in zip(axes, envs, strict=True):
         for name, colour in zip(names, COLOURS, strict=False):
             own = [row for row in rows if (row.env, row.contestant) == (env, name)]
-            _draw_curves(axis, own, name, colour)
-        axis.set(title=env, xlabel="minutes on one core", ylabel="mean return")
-    axes[0].legend(fontsize="small", frameon=False)
+            _draw_curves(axis, own, full_name(name), colour)
+        axis.set_title(env, fontsize=11)
+        axis.set(xlabel="minutes on one core")
+    axes[0].set_ylabel("mean return")
+    share_legend(figure, axes, [full_name(name) for name in names])
     write_figure(figure, path)
+
+
+def full_name(contestant: str) -> str:
+    """What people call it: NC-LQL fast, SBX SAC equal."""
+    first, *rest = contestant.split("-")
+    if first == "sbx":
+        library = {"sac": "SAC", "crossq": "CrossQ"}
+        return " ".join(["SBX", library[rest[0]], *rest[1:]])
+    return " ".join([label_of(first), *rest])
 
 
 def _draw_curves(axis: Any, rows: Sequence[Row], name: str, colour: str) -> None:
     seeds = sorted({row.seed for row in rows})
-    for seed in seeds:
+    for seed in seeds if len(seeds) > 1 else ():
         own = [row for row in rows if row.seed == seed]
         axis.plot([r.seconds / 60 for r in own], [r.total for r in own], color=colour, alpha=0.25)
     times = sorted({row.seconds for row in rows if row.seed == seeds[0]}) if seeds else []
