@@ -17,7 +17,7 @@ from langevinrl.agents.chain_policy import ChainPolicy, Sampler, ScoreCritics
 from langevinrl.agents.contract import Common
 from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, perturb
 from langevinrl.agents.observations import ObsStats
-from langevinrl.agents.presets import NCLQL_FAST
+from langevinrl.agents.presets import NCLQL_BALANCE, NCLQL_FAST
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, Norm, StateActionNet
@@ -35,7 +35,10 @@ class State(NamedTuple):
 class NCLQL(Common):
     """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = {"fast": NCLQL_FAST}
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "fast": NCLQL_FAST,
+        "fast-balance": NCLQL_BALANCE,
+    }
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size at the clean level
