@@ -54,8 +54,8 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     # its name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
-    # named values of the agent's fields and the run's, under those given: paper, or fast for short
-    # runs (nclql, lql, sac)
+    # named values of the agent's fields and the run's, under those given: paper, fast for runs of
+    # minutes (nclql, lql, sac), fast-balance where an episode ends in a fall (nclql)
     preset: str = PAPER
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
