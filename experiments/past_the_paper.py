@@ -36,7 +36,7 @@ from langevinrl.sweeps.start import sweep
 
 HERE = Path("results/past_the_paper")
 TASKS = ("HalfCheetah-v4", "Hopper-v4", "InvertedDoublePendulum-v4", "Walker2d-v4")
-ITERATIONS = 10_000
+ITERATIONS = 8_000
 BASE = {
     "agent": "nclql", "preset": "fast", "iterations": ITERATIONS, "eval_every": 1_000,
     "eval_episodes": 5, "checkpoint_every": ITERATIONS,
