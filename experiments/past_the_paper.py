@@ -59,7 +59,7 @@ CASES: dict[str, dict[str, Mapping[str, Any]]] = {
     },
     "parts": {
         "fast": FAST,
-        "one-step returns": {"n_step": 1},
+        "three-step returns": {"n_step": 3},
         "target rate 0.005": {"target_rate": 0.005},
         "learning rate 3e-4": {"learning_rate": 3e-4},
         "warm-up 30,000": {"warmup": 30_000},
