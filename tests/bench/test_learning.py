@@ -63,8 +63,8 @@ def test_a_table_tells_the_last_return_before_each_moment(tmp_path: Path) -> Non
     assert [list(column.cells) for column in table.columns] == [
         ["Pendulum-v1"], ["sac-fast"], ["11"], ["21"], ["41"],
     ]  # fmt: skip
-    names = [full_name(name) for name in ("nclql-fast", "sbx-crossq", "sbx-sac-equal", "lql")]
-    assert names == ["NC-LQL fast", "SBX CrossQ", "SBX SAC equal", "LQL"]
+    names = [full_name(name) for name in ("nclql-fast-x", "sbx-crossq", "sbx-sac-equal", "lql")]
+    assert names == ["NC-LQL fast-x", "SBX CrossQ", "SBX SAC equal", "LQL"]
     draw(ROWS, tmp_path / "learning.png")
     assert (tmp_path / "learning.png").stat().st_size > 5_000
 

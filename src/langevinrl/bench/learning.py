@@ -189,12 +189,13 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def full_name(contestant: str) -> str:
-    """What people call it: NC-LQL fast, SBX SAC equal."""
-    first, *rest = contestant.split("-")
-    if first == "sbx":
-        library = {"sac": "SAC", "crossq": "CrossQ"}
-        return " ".join(["SBX", library[rest[0]], *rest[1:]])
-    return " ".join([label_of(first), *rest])
+    """What people call it: NC-LQL fast-balance, SBX SAC equal."""
+    agent, _, preset = contestant.partition("-")
+    if agent == "sbx":
+        algorithm, _, how = preset.partition("-")
+        written = {"sac": "SAC", "crossq": "CrossQ"}
+        return f"SBX {written[algorithm]} {how}".strip()
+    return f"{label_of(agent)} {preset}".strip()
 
 
 def _draw_curves(axis: Any, rows: Sequence[Row], name: str, colour: str) -> None:
