@@ -16,7 +16,6 @@ Seeds are 10 and 11: none that a value was chosen on.
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Mapping
@@ -30,7 +29,6 @@ from langevinrl.analysis.figures import count_in_thousands, panels, share_legend
 from langevinrl.analysis.grids import mean_curve
 from langevinrl.analysis.records import Group, RunRecord, find_runs, group_runs
 from langevinrl.analysis.tables import Row, write_csv
-from langevinrl.runs.folder import EVALUATIONS
 from langevinrl.sweeps.grid import Grid
 from langevinrl.sweeps.start import sweep
 
@@ -92,16 +90,6 @@ def groups_of(study: str) -> dict[str, list[Group]]:
     }
 
 
-def milliseconds(group: Group) -> float:
-    """Wall time of a run over its iterations, compiling and evaluations included."""
-    ends = []
-    for record in group.runs:
-        with (record.folder / EVALUATIONS).open(newline="") as file:
-            end = list(csv.DictReader(file))[-1]
-        ends.append(1e3 * float(end["wall_seconds"]) / float(end["iterations"]))
-    return float(np.mean(ends))
-
-
 def draw(study: str) -> None:
     figure, axes = panels(len(TASKS))
     rows: list[Row] = []
@@ -113,7 +101,7 @@ def draw(study: str) -> None:
             row: Row = {"task": group.env, "case": label, "seeds": len(last)}
             row |= {"iterations": int(places[-1]), "last three": last.mean()}
             row |= {"worst seed": last.min(), "best seed": last.max(), "whole curve": mean.mean()}
-            rows.append(row | {"ms an iteration": milliseconds(group)})
+            rows.append(row)
     for axis, task in zip(axes, TASKS, strict=True):
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations")
