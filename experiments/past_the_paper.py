@@ -91,18 +91,20 @@ def groups_of(study: str) -> dict[str, list[Group]]:
 
 
 def draw(study: str) -> None:
-    figure, axes = panels(len(TASKS))
+    found = groups_of(study)
+    tasks = sorted({group.env for groups in found.values() for group in groups})
+    figure, axes = panels(len(tasks))
     rows: list[Row] = []
-    for (label, groups), colour in zip(groups_of(study).items(), COLOURS, strict=False):
+    for (label, groups), colour in zip(found.items(), COLOURS, strict=False):
         for group in groups:
-            draw_group(axes[TASKS.index(group.env)], group, color=colour, label=label)
+            draw_group(axes[tasks.index(group.env)], group, color=colour, label=label)
             places, mean = mean_curve(group)
             last = np.array([seed.returns[-3:].mean() for seed in group.series])
             row: Row = {"task": group.env, "case": label, "seeds": len(last)}
             row |= {"iterations": int(places[-1]), "last three": last.mean()}
             row |= {"worst seed": last.min(), "best seed": last.max(), "whole curve": mean.mean()}
             rows.append(row)
-    for axis, task in zip(axes, TASKS, strict=True):
+    for axis, task in zip(axes, tasks, strict=True):
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations")
         count_in_thousands(axis)
