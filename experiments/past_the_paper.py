@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.analysis.colours import COLOURS
 from langevinrl.analysis.curve_figures import draw_group
 from langevinrl.analysis.figures import count_in_thousands, panels, share_legend, write_figure
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.records import Group, RunRecord, find_runs, group_runs
+from langevinrl.analysis.records import Group, find_runs, group_runs
 from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.sweeps.grid import Grid
 from langevinrl.sweeps.start import sweep
@@ -40,7 +41,7 @@ BASE = {
     "eval_episodes": 5, "checkpoint_every": ITERATIONS,
 }  # fmt: skip
 FAST: Mapping[str, Any] = {}
-UNIT = {"spread": None, "normalise": True}
+UNIT = {"spread": None}
 CASES: dict[str, dict[str, Mapping[str, Any]]] = {
     "temperature": {"w by itself, spread 0.2": FAST}
     | {f"w = {w:g}": UNIT | {"inverse_temperature": w} for w in (20.0, 50.0, 100.0, 200.0, 500.0)},
@@ -64,7 +65,6 @@ CASES: dict[str, dict[str, Mapping[str, Any]]] = {
         "spread 0.1": {"spread": 0.1},
     },
 }
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def train(study: str, folder: str, seeds: list[int]) -> None:
@@ -72,22 +72,22 @@ def train(study: str, folder: str, seeds: list[int]) -> None:
     sweep(Grid(BASE, {"env": TASKS}, cases, seeds), folder)
 
 
-def is_of(record: RunRecord, case: Mapping[str, Any], others: set[str]) -> bool:
-    """Whether a run is of this case: in its fields, and in those that other cases change."""
-    fields = {**record.config, **record.config["hyperparameters"]}
-    usual = Grid({**BASE, "env": TASKS[0]}).configs()[0]
-    normal = {**vars(usual), **usual.hyperparameters}
-    return all(fields[name] == case.get(name, normal[name]) for name in others)
+def fields_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a run and of its agent, side by side."""
+    return {**config, **config["hyperparameters"]}
 
 
 def groups_of(study: str) -> dict[str, list[Group]]:
-    """The seeds of each case, task by task."""
-    records = find_runs([HERE / study])
+    """The seeds of each case, task by task: runs that have its fields, and else the preset's."""
+    usual = fields_of(vars(Grid({**BASE, "env": TASKS[0]}).configs()[0]))
     varied = {name for case in CASES[study].values() for name in case}
-    return {
-        label: group_runs([record for record in records if is_of(record, case, varied)])
-        for label, case in CASES[study].items()
-    }
+    groups = {}
+    records = find_runs([HERE / study])
+    for label, case in CASES[study].items():
+        wanted = {name: case.get(name, usual[name]) for name in varied}
+        own = [r for r in records if all(fields_of(r.config)[n] == wanted[n] for n in varied)]
+        groups[label] = group_runs(own)
+    return groups
 
 
 def draw(study: str) -> None:

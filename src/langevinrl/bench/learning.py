@@ -30,6 +30,7 @@ from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS, label_of
 
 MOMENTS = (0.25, 0.5, 1.0)  # of the time, at which the table tells the return
+LATE = 1.01  # an evaluation comes at the step after its time
 
 
 class Row(NamedTuple):
@@ -80,7 +81,7 @@ def measure_learning(contest: Contest) -> list[Row]:
     with ThreadPoolExecutor(cores.qsize()) as pool:
         list(pool.map(run, jobs))
     # A curve from an earlier, longer contest is shown as far as this one goes.
-    last = 60 * contest.minutes * 1.01
+    last = 60 * contest.minutes * LATE
     rows = [row for row in read_rows(sorted(parts.glob("*.csv"))) if row.seconds <= last]
     write_rows(rows, contest.out / "learning.csv")
     draw(rows, contest.out / "learning.png")
@@ -152,7 +153,7 @@ def value_at(rows: Iterable[Row], seconds: float) -> float | None:
     """The mean over seeds of the last return at or before a time; None if there is none."""
     last: dict[int, Row] = {}
     for row in sorted(rows, key=lambda row: row.seconds):
-        if row.seconds <= seconds * 1.01:  # an evaluation comes at the step after its time
+        if row.seconds <= seconds * LATE:
             last[row.seed] = row
     return statistics.fmean(row.total for row in last.values()) if last else None
 
