@@ -65,8 +65,8 @@ def make(case: str) -> tuple[Any, Any]:
     state = jax.tree.map(stir, state)
     if "obs_norm" in fields:
         mean, variance = rng.normal(size=(2, SPEC.obs_dim)).astype(np.float32)
-        stats = state.obs_stats._replace(mean=jnp.asarray(mean), variance=jnp.exp(variance))
-        state = state._replace(obs_stats=stats)
+        stats = state.scales.obs._replace(mean=jnp.asarray(mean), variance=jnp.exp(variance))
+        state = state._replace(scales=state.scales._replace(obs=stats))
     if "spread" in fields:
         state = state._replace(slope=Slope(jnp.asarray(0.3), jnp.asarray(1.0)))
     return agent, state

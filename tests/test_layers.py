@@ -84,7 +84,7 @@ INSIDE: dict[str, set[str]] = {
     "runs.returns": {"errors", "runs.replay"},  # the ring it reads, by its type alone
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
-    "agents.observations": {"types"},
+    "agents.scaling": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
     "policies.tables": {"types", "networks"},
     "policies.chain": {"types", "networks", "policies.tables"},

@@ -31,11 +31,11 @@ def test_a_run_taken_up_again_scales_as_if_it_had_not_stopped() -> None:
     with Run(config()) as whole:
         whole.until(CUT)
         saved = copied(whole.checkpoint({}))
-        at_cut = np.asarray(whole.state.obs_stats.mean)
+        at_cut = np.asarray(whole.state.scales.obs.mean)
         whole.until(END)
     with Run(config(), start=saved) as resumed:
-        np.testing.assert_array_equal(resumed.state.obs_stats.mean, at_cut)
+        np.testing.assert_array_equal(resumed.state.scales.obs.mean, at_cut)
         resumed.until(END)
     jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
-    assert (np.asarray(whole.state.obs_stats.updates) >= END).all()
-    assert not np.array_equal(whole.state.obs_stats.mean, at_cut)
+    assert (np.asarray(whole.state.scales.obs.updates) >= END).all()
+    assert not np.array_equal(whole.state.scales.obs.mean, at_cut)

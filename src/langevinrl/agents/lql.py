@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import optax
 
-from langevinrl.agents import observations
+from langevinrl.agents import scaling
 from langevinrl.agents.contract import Common
-from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.parts import TwinCritics
 from langevinrl.agents.presets import LQL_FAST
+from langevinrl.agents.scaling import Scales
 from langevinrl.learner import Learner, soft_update
 from langevinrl.networks import Activation, Critic, Norm, StateActionNet
 from langevinrl.samplers.langevin import Chain, StartLaw, constant_plan, draw, slopes
@@ -25,7 +25,7 @@ from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 class State(NamedTuple):
     critic: Learner
-    obs_stats: ObsStats | None = None  # what observations are scaled by, where that is asked for
+    scales: Scales = Scales()  # what batches are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class LQL(Common):
     activation: Activation = "mish"  # after each hidden layer
     critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
+    reward_norm: bool = False  # divide rewards by their running root mean square in replay
 
     @property
     def critic(self) -> Critic:
@@ -69,32 +70,33 @@ class LQL(Common):
         return Chain(plan, w, bound, self.start, self.clip, self.normalise)
 
     def init(self, key: Key) -> State:
-        return State(self.critics.init(key), observations.init(self.obs_norm, self.spec.obs_dim))
+        scales = scaling.init(self.obs_norm, self.reward_norm, self.spec.obs_dim)
+        return State(self.critics.init(key), scales)
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         del explore  # the chain is already the policy; evaluation samples it too
-        return self._sample(state.critic.params, observations.scale(state.obs_stats, obs), key)
+        return self._sample(state.critic.params, scaling.scale_obs(state.scales, obs), key)
 
     def refine(self, state: State, obs: Array, key: Key) -> Array:
-        obs = observations.scale(state.obs_stats, obs)
+        obs = scaling.scale_obs(state.scales, obs)
         return self._sample(state.critic.params, obs, key, noisy=False)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
-        obs_stats = observations.update(state.obs_stats, batch.obs)
-        batch = observations.scale_batch(obs_stats, batch)
+        scales = scaling.update(state.scales, batch)
+        batch = scaling.scale_batch(scales, batch)
         next_action = self._sample(state.critic.params, batch.next_obs, key)
         backup = self.critics.backup(state.critic, batch, next_action)
         critic = self.critics.update_critic(state.critic, batch, backup)
         metrics = {"critic/bellman": critic.loss, "critic/backup": backup.mean()}
-        return Update(State(soft_update(critic, self.target_rate), obs_stats), metrics)
+        return Update(State(soft_update(critic, self.target_rate), scales), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        value = partial(self._value, state.critic.params, observations.scale(state.obs_stats, obs))
+        value = partial(self._value, state.critic.params, scaling.scale_obs(state.scales, obs))
         shape = (len(obs), self.spec.act_dim)
         return draw(value, shape, self.chain, key, start=start, trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
-        value = partial(self._value, state.critic.params, observations.scale(state.obs_stats, obs))
+        value = partial(self._value, state.critic.params, scaling.scale_obs(state.scales, obs))
         return slopes(value, path, self.chain.plan)
 
     def policy_weight(self, state: State) -> float:

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import jax
 import optax
 
-from langevinrl.agents import observations
+from langevinrl.agents import scaling
 from langevinrl.agents.chain_policy import ChainPolicy, Sampler, ScoreCritics
 from langevinrl.agents.contract import Common
 from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, perturb
-from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.presets import NCLQL_BALANCE, NCLQL_FAST
+from langevinrl.agents.scaling import Scales
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, Norm, StateActionNet
@@ -28,7 +28,7 @@ from langevinrl.types import Array, Batch, Key, PyTree, Update
 class State(NamedTuple):
     critic: Learner
     slope: Slope | None = None  # what w is set from, where a spread is asked for
-    obs_stats: ObsStats | None = None  # what observations are scaled by, where that is asked for
+    scales: Scales = Scales()  # what batches are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class NCLQL(Common):
     critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     embedding_size: int = 16  # width of the level's embedding
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
+    reward_norm: bool = False  # divide rewards by their running root mean square in replay
 
     def __post_init__(self) -> None:
         self.ladder.check()
@@ -109,24 +110,23 @@ class NCLQL(Common):
 
     def init(self, key: Key) -> State:
         critic = init_learner(self.critic.init(key), self.optimiser)
-        return State(
-            critic, self.ladder.init(), observations.init(self.obs_norm, self.spec.obs_dim)
-        )
+        scales = scaling.init(self.obs_norm, self.reward_norm, self.spec.obs_dim)
+        return State(critic, self.ladder.init(), scales)
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
         # The chain is already the policy: unless told, evaluation samples it too.
-        noisy, obs = explore or self.evaluation == "draw", observations.scale(state.obs_stats, obs)
+        noisy, obs = explore or self.evaluation == "draw", scaling.scale_obs(state.scales, obs)
         return self.policy.sample(state.critic.params, state.slope, obs, key, noisy=noisy)
 
     def refine(self, state: State, obs: Array, key: Key) -> Array:
-        obs = observations.scale(state.obs_stats, obs)
+        obs = scaling.scale_obs(state.scales, obs)
         return self.policy.sample(state.critic.params, state.slope, obs, key, noisy=False)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         params, target_params = state.critic.params, state.critic.target_params
-        obs_stats = observations.update(state.obs_stats, batch.obs)
-        batch = observations.scale_batch(obs_stats, batch)
+        scales = scaling.update(state.scales, batch)
+        batch = scaling.scale_batch(scales, batch)
         next_action = self.policy.sample(params, state.slope, batch.next_obs, next_key)
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
@@ -154,16 +154,17 @@ class NCLQL(Common):
             metrics["critic/joint"] = critic.loss
         slope = self.policy.measure(params, state.slope, batch.next_obs, next_action)
         metrics |= self.ladder.metrics(slope)
-        return Update(State(soft_update(critic, self.target_rate), slope, obs_stats), metrics)
+        return Update(State(soft_update(critic, self.target_rate), slope, scales), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        obs = observations.scale(state.obs_stats, obs)
+        obs = scaling.scale_obs(state.scales, obs)
         return self.policy.trace(state.critic.params, state.slope, obs, key, start)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array | None:
-        obs = observations.scale(state.obs_stats, obs)
+        obs = scaling.scale_obs(state.scales, obs)
         return self.policy.trace_scores(state.critic.params, state.slope, obs, path)
 
     def policy_weight(self, state: State) -> Array | float:
-        scale = 1.0 if self.spread is None else self.reward_scale  # the paper's w is as it is set
+        per_reward = self.reward_scale / scaling.reward_size(state.scales)
+        scale = 1.0 if self.spread is None else per_reward  # the paper's w is as it is set
         return scale * self.ladder.weight(state.slope)

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import optax
 
 from langevinrl.actors import TanhGaussianActor
-from langevinrl.agents import observations
+from langevinrl.agents import scaling
 from langevinrl.agents.contract import Common
-from langevinrl.agents.observations import ObsStats
 from langevinrl.agents.parts import Temperature, TwinCritics
 from langevinrl.agents.presets import SAC_FAST
+from langevinrl.agents.scaling import Scales
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import td_backup
 from langevinrl.networks import MLP, Activation, Critic, Norm, StateActionNet
@@ -31,7 +31,7 @@ class State(NamedTuple):
     critic: Learner
     actor: Learner
     temperature: Learner  # params is the scalar log α
-    obs_stats: ObsStats | None = None  # what observations are scaled by, where that is asked for
+    scales: Scales = Scales()  # what batches are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class SAC(Common):
     best_of: int = 1  # N: draws per action, the most valuable kept; evaluation takes the mode
     critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
+    reward_norm: bool = False  # divide rewards by their running root mean square in replay
 
     @property
     def critic(self) -> Critic:
@@ -79,11 +80,11 @@ class SAC(Common):
     def init(self, key: Key) -> State:
         critic_key, actor_key = jax.random.split(key)
         actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
-        obs_stats = observations.init(self.obs_norm, self.spec.obs_dim)
-        return State(self.critics.init(critic_key), actor, self.temperature.init(), obs_stats)
+        scales = scaling.init(self.obs_norm, self.reward_norm, self.spec.obs_dim)
+        return State(self.critics.init(critic_key), actor, self.temperature.init(), scales)
 
     def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
-        obs = observations.scale(state.obs_stats, obs)
+        obs = scaling.scale_obs(state.scales, obs)
         if not explore:
             return self.actor.mode(state.actor.params, obs)
         return self._draw(state, obs, key)[0]
@@ -94,8 +95,8 @@ class SAC(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, noise_key = jax.random.split(key)
         alpha = jnp.exp(state.temperature.params)
-        obs_stats = observations.update(state.obs_stats, batch.obs)
-        batch = observations.scale_batch(obs_stats, batch)
+        scales = scaling.update(state.scales, batch)
+        batch = scaling.scale_batch(scales, batch)
         next_action, next_log_prob = self._draw(state, batch.next_obs, next_key)
         next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
         soft_q = next_q - alpha * next_log_prob[None]
@@ -122,14 +123,15 @@ class SAC(Common):
             "temperature/alpha": alpha,
         }
         critic = soft_update(critic, self.target_rate)
-        return Update(State(critic, actor, temperature, obs_stats), metrics)
+        return Update(State(critic, actor, temperature, scales), metrics)
 
     def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        obs = observations.scale(state.obs_stats, obs)
+        obs = scaling.scale_obs(state.scales, obs)
         return self.actor.trace(state.actor.params, obs, key, start)
 
     def policy_weight(self, state: State) -> Array:
-        return self.reward_scale / jnp.exp(state.temperature.params)
+        factor = self.reward_scale / scaling.reward_size(state.scales)
+        return factor / jnp.exp(state.temperature.params)
 
     def _draw(self, state: State, obs: Array, key: Key) -> tuple[Array, Array]:
         """An action for each observation (B, A) and its log-probability under the Gaussian (B,)."""

@@ -139,7 +139,7 @@ def _critic_body(agent: LQL | NCLQL, state: PyTree) -> PyTree:
 
 def _scaled(body: PyTree, state: PyTree) -> PyTree:
     """Perceptrons (M, ...) that take observations as the task has them."""
-    stats = state.obs_stats
+    stats = state.scales.obs
     return body if stats is None else fold_scaling(body, stats.mean, stats.deviation)
 
 
