@@ -15,7 +15,14 @@ from langevinrl.agents import scaling
 from langevinrl.agents.lql import LQL
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.agents.sac import SAC
-from langevinrl.agents.scaling import MIN_DEVIATION, MIN_RATE, ObsStats, RewardStats, Scales
+from langevinrl.agents.scaling import (
+    MEASURED_BATCHES,
+    MIN_DEVIATION,
+    MIN_RATE,
+    ObsStats,
+    RewardStats,
+    Scales,
+)
 from langevinrl.types import Batch
 
 HIDDEN: dict[str, Any] = {"hidden": (8, 8)}
@@ -74,12 +81,20 @@ def test_statistics_are_those_of_all_rows_seen() -> None:
 def test_the_size_of_rewards_is_that_of_all_seen() -> None:
     rows = np.random.default_rng(0).normal(5.0, 3.0, size=(20, 8))
     stats = seen_rewards(rows)
-    assert int(stats.updates) == 20
+    assert int(stats.batches) == 20
     np.testing.assert_allclose(stats.size, np.sqrt(np.square(rows).mean()), rtol=1e-5)
     scaled = scaling.scale_batch(
         Scales(reward=stats), make_batch(4)._replace(reward=jnp.asarray(rows[0]))
     )
     np.testing.assert_allclose(scaled.reward, rows[0] / stats.size, rtol=1e-6)
+
+
+def test_the_size_of_rewards_is_kept_once_measured_and_waits_for_some() -> None:
+    rows = np.concatenate([np.zeros((7, 2)), np.ones((MEASURED_BATCHES, 2)), np.full((5, 2), 9.0)])
+    assert int(seen_rewards(rows[:7]).batches) == 0
+    stats = seen_rewards(rows)
+    assert float(stats.size) == 1.0
+    assert int(stats.batches) == MEASURED_BATCHES
 
 
 def test_rewards_that_were_all_zero_are_left_as_they_are() -> None:
@@ -95,14 +110,11 @@ def test_before_the_first_update_a_batch_is_as_it_is() -> None:
     jax.tree.map(np.testing.assert_array_equal, scaled, batch)
 
 
-def test_statistics_go_on_following() -> None:
+def test_statistics_of_observations_go_on_following() -> None:
     old = ObsStats(jnp.zeros(3), jnp.ones(3), jnp.asarray(10**8))
-    rewards = RewardStats(jnp.zeros(()), jnp.asarray(10**8))
-    batch = make_batch(4)._replace(obs=jnp.ones((4, 3)), reward=jnp.ones(4))
-    now = scaling.update(Scales(old, rewards), batch)
-    assert now.obs is not None and now.reward is not None
+    now = scaling.update(Scales(old), make_batch(4)._replace(obs=jnp.ones((4, 3))))
+    assert now.obs is not None
     np.testing.assert_allclose(now.obs.mean, MIN_RATE, rtol=1e-4)
-    np.testing.assert_allclose(now.reward.square, MIN_RATE, rtol=1e-4)
 
 
 def test_a_feature_that_never_varied_is_magnified_by_no_more_than_a_hundred() -> None:

@@ -51,7 +51,7 @@ class LQL(Common):
     activation: Activation = "mish"  # after each hidden layer
     critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
-    reward_norm: bool = False  # divide rewards by their running root mean square in replay
+    reward_norm: bool = False  # divide rewards by the root mean square of the first in replay
 
     @property
     def critic(self) -> Critic:

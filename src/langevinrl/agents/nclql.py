@@ -68,7 +68,7 @@ class NCLQL(Common):
     critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
     embedding_size: int = 16  # width of the level's embedding
     obs_norm: bool = False  # scale observations by their running mean and deviation in replay
-    reward_norm: bool = False  # divide rewards by their running root mean square in replay
+    reward_norm: bool = False  # divide rewards by the root mean square of the first in replay
 
     def __post_init__(self) -> None:
         self.ladder.check()

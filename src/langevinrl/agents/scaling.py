@@ -16,6 +16,9 @@ from langevinrl.types import Array, Batch
 # An update's share in the statistics is not less than this: they go on following a policy that
 # reaches new places, over some ten thousand updates.
 MIN_RATE = 1e-4
+# Rewards are measured in so many batches and that size is kept: one that grew with the returns
+# would take back from the critics what the policy gains.  Batches without a reward do not count.
+MEASURED_BATCHES = 100
 # A feature that has hardly varied is magnified by no more than a hundred: one that was constant
 # so far may move later, and nothing is clipped.
 MIN_DEVIATION = 1e-2
@@ -35,14 +38,14 @@ class ObsStats(NamedTuple):
 
 
 class RewardStats(NamedTuple):
-    """Mean square of the rewards over the batches seen."""
+    """Mean square of the rewards in the first batches that had any."""
 
     square: Array  # ()
-    updates: Array  # ()  how many there were
+    batches: Array  # ()  how many there were so far
 
     @property
     def size(self) -> Array:
-        """What rewards are divided by: their root mean square; 1 while all were zero."""
+        """What rewards are divided by: their root mean square; 1 while there were none."""
         return jnp.where(self.square > 0, jnp.sqrt(self.square), 1.0)
 
 
@@ -55,24 +58,25 @@ class Scales(NamedTuple):
 
 def init(obs_norm: bool, reward_norm: bool, obs_dim: int) -> Scales:
     """Statistics that change nothing yet, of what is to be scaled."""
-    obs = ObsStats(jnp.zeros(obs_dim), jnp.ones(obs_dim), _no_updates()) if obs_norm else None
-    return Scales(obs, RewardStats(jnp.zeros(()), _no_updates()) if reward_norm else None)
+    obs = ObsStats(jnp.zeros(obs_dim), jnp.ones(obs_dim), _nothing()) if obs_norm else None
+    return Scales(obs, RewardStats(jnp.zeros(()), _nothing()) if reward_norm else None)
 
 
-def _no_updates() -> Array:
+def _nothing() -> Array:
     return jnp.zeros((), jnp.int32)
 
 
 def update(scales: Scales, batch: Batch) -> Scales:
-    """The statistics after a batch; each counts alike while they are few."""
+    """The statistics after one more batch."""
     return Scales(_update_obs(scales.obs, batch.obs), _update_reward(scales.reward, batch.reward))
 
 
 def _update_obs(stats: ObsStats | None, obs: Array) -> ObsStats | None:
+    """Each batch counts alike while they are few."""
     if stats is None:
         return None
     updates = stats.updates + 1
-    rate = _rate(updates)
+    rate = jnp.maximum(1.0 / updates, MIN_RATE)
     step = obs.mean(axis=0) - stats.mean
     within = (1 - rate) * stats.variance + rate * obs.var(axis=0)
     variance = within + rate * (1 - rate) * jnp.square(step)  # and between the batches' means
@@ -82,13 +86,10 @@ def _update_obs(stats: ObsStats | None, obs: Array) -> ObsStats | None:
 def _update_reward(stats: RewardStats | None, reward: Array) -> RewardStats | None:
     if stats is None:
         return None
-    updates = stats.updates + 1
-    step = jnp.square(reward).mean() - stats.square
-    return RewardStats(stats.square + _rate(updates) * step, updates)
-
-
-def _rate(updates: Array) -> Array:
-    return jnp.maximum(1.0 / updates, MIN_RATE)
+    square = jnp.square(reward).mean()
+    counts = (square > 0) & (stats.batches < MEASURED_BATCHES)
+    mean = stats.square + (square - stats.square) / (stats.batches + 1)
+    return RewardStats(jnp.where(counts, mean, stats.square), stats.batches + counts)
 
 
 def scale_obs(scales: Scales, obs: Array) -> Array:
