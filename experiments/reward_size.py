@@ -1,0 +1,91 @@
+"""NC-LQL's preset `fast` on rewards a tenth, as they are, and ten times as large.
+
+From the root of the repository:
+
+python experiments/reward_size.py train FOLDER SEED...    # a sweep; the same goes on
+python experiments/collect.py FOLDER results/past_the_paper/scale
+python experiments/reward_size.py draw                    # table.csv and curves.png of it
+
+Returns are told in the task's own rewards.  Seeds are 10 and 11, as in past_the_paper.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+
+from langevinrl.analysis.colours import COLOURS
+from langevinrl.analysis.figures import count_in_thousands, panels, share_legend, write_figure
+from langevinrl.analysis.records import RunRecord, find_runs
+from langevinrl.analysis.tables import Row, write_csv
+from langevinrl.sweeps.grid import Grid
+from langevinrl.sweeps.start import sweep
+
+HERE = Path("results/past_the_paper/scale")
+TASKS = ("HalfCheetah-v4", "InvertedDoublePendulum-v4")
+FACTORS = {1.0: "rewards as they are", 0.1: "a tenth", 10.0: "tenfold"}
+BASE = {
+    "agent": "nclql", "preset": "fast", "env": "reward_size:make_scaled", "iterations": 12_000,
+    "eval_every": 1_000, "eval_episodes": 5, "checkpoint_every": 12_000,
+}  # fmt: skip
+
+
+class Scaled(gym.Wrapper[Any, Any, Any, Any]):
+    """A task whose rewards are so many times as large."""
+
+    def __init__(self, env: gym.Env[Any, Any], factor: float) -> None:
+        super().__init__(env)
+        self.factor = factor
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, self.factor * float(reward), terminated, truncated, info
+
+
+def make_scaled(task: str, factor: float) -> gym.Env[Any, Any]:
+    return Scaled(gym.make(task), factor)
+
+
+def train(folder: str, seeds: list[int]) -> None:
+    how = [{"task": task, "factor": factor} for task in TASKS for factor in FACTORS]
+    sweep(Grid(BASE, {"env_kwargs": how}, seeds=seeds), folder)
+
+
+def draw() -> None:
+    figure, axes = panels(len(TASKS))
+    rows: list[Row] = []
+    for axis, task in zip(axes, TASKS, strict=True):
+        for (factor, label), colour in zip(FACTORS.items(), COLOURS, strict=False):
+            runs = [run for run in find_runs([HERE]) if asked(run) == (task, factor)]
+            curves = np.array([run.series[0].returns / factor for run in runs])  # (seeds, P)
+            places = runs[0].series[0].iterations
+            axis.plot(places, curves.mean(axis=0), color=colour, label=label)
+            axis.plot(places, curves.T, color=colour, linewidth=0.8, alpha=0.35)
+            last = curves[:, -3:].mean(axis=1)
+            row: Row = {"task": task, "rewards": label, "seeds": len(last)}
+            row |= {"iterations": int(places[-1]), "last three": last.mean()}
+            rows.append(row | {"worst seed": last.min(), "best seed": last.max()})
+        axis.set_title(task, fontsize=11)
+        axis.set(xlabel="iterations")
+        count_in_thousands(axis)
+    share_legend(figure, axes, list(FACTORS.values()))
+    write_csv(HERE / "table.csv", rows)
+    write_figure(figure, HERE / "curves.png")
+
+
+def asked(run: RunRecord) -> tuple[str, float]:
+    kwargs = run.config["env_kwargs"]
+    return kwargs["task"], kwargs["factor"]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["train"] and len(sys.argv) > 3:
+        train(sys.argv[2], [int(word) for word in sys.argv[3:]])
+    elif sys.argv[1:] == ["draw"]:
+        draw()
+    else:
+        sys.exit(__doc__)
