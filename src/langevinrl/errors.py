@@ -96,6 +96,8 @@ USUAL_WORDS: dict[str, Usual] = {
     "polyak": Usual(("target_rate",), "target_rate is 1 - polyak"),
     **dict.fromkeys(("discount", "discount_factor"), Usual(("gamma",))),
     **dict.fromkeys(("reward_scaling", "kappa"), Usual(("reward_scale",))),
+    **dict.fromkeys(("norm_reward", "normalize_reward"), Usual(("reward_norm",))),
+    **dict.fromkeys(("norm_obs", "normalize_observation"), Usual(("obs_norm",))),
     **dict.fromkeys(
         ("buffer_size", "buffer", "buffer_capacity", "replay_size", "replay_capacity",
          "memory_size", "max_size"),

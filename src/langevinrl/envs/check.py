@@ -27,7 +27,8 @@ FINAL_KEYS = ("final_obs", "final_observation", "terminal_observation")
 NORMALISERS = {
     "NormalizeObservation": "Use fixed numbers instead: langevinrl.envs.standardise measures them "
     "once and gives every environment the same.",
-    "NormalizeReward": "Leave it out and set the agent's reward_scale, saved with the run.",
+    "NormalizeReward": "Leave it out and give the agent reward_norm or reward_scale, saved with "
+    "the run.",
 }
 
 
