@@ -29,6 +29,6 @@ class KeepBest(lrl.Callback):
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/callback")
 keep = KeepBest(out / "best.safetensors")
-model = lrl.Model("nclql", "Pendulum-v1", warmup=1_000, eval_every=250, out=str(out))
-model.learn(iterations=5_000, callback=keep)
+model = lrl.Model("nclql", "Pendulum-v1", preset="fast", eval_every=250, out=str(out))
+model.learn(iterations=3_000, callback=keep)
 print(f"best: {keep.best:.1f}, in {keep.path}")

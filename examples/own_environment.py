@@ -44,7 +44,7 @@ def make() -> gym.Env:
 
 if __name__ == "__main__":
     out = sys.argv[1] if len(sys.argv) > 1 else "runs/boiler"
-    model = lrl.Model("nclql", make, seed=0, warmup=1_000, out=out)
+    model = lrl.Model("nclql", make, preset="fast", seed=0, out=out)
     model.learn(iterations=3_000)
     observation, _ = make().reset(seed=1)
     action, _ = model.predict(observation)

@@ -9,7 +9,7 @@ from langevinrl.analysis.figures import write_figure
 from langevinrl.analysis.records import find_runs, group_runs
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/train-and-plot")
-model = lrl.Model("nclql", "Pendulum-v1", seeds=3, warmup=1_000, eval_every=250, out=str(out))
+model = lrl.Model("nclql", "Pendulum-v1", preset="fast", seeds=3, eval_every=250, out=str(out))
 model.learn(iterations=3_000)  # three seeds side by side, in one process
 
 # A run folder is all a figure needs: the same three lines draw yours of last year.
