@@ -67,7 +67,7 @@ class Race:
             for i in (0, 1):
                 self.spent_evaluating[i] += after[i] - before[i]
             # From here, not from when it was due: importing and compiling outlast several.
-            self.next_evaluation = cpu + self.seconds / EVALUATIONS
+            self.next_evaluation = min(cpu + self.seconds / EVALUATIONS, self.seconds)
         return cpu >= self.seconds
 
 
