@@ -126,11 +126,12 @@ class Model:
         What is random and what is fixed: the weights are fixed, and an action is drawn by a chain
         with a start and noise.  With `deterministic=True` (the mode `keyed`) both follow from the
         observation's bits: the same observation always gets the same action, which is still one
-        draw of the policy, not its mean; all evaluations are made so, unless told.  With
-        `deterministic=False` (`sampled`) they are drawn afresh at each call, exploring as training
-        does; the sequence follows from the model's seed.  With `mode="noise-free"` the start
-        follows from the observation and the noise is zero, so that the chain climbs to a mode of
-        the policy; LQL, NC-LQL, SAC (its mode) and MFP (whose jumps have no noise) offer that.
+        draw of the policy, not its mean (NC-LQL's fast presets leave the noise out after the
+        start); all evaluations are made so, unless told.  With `deterministic=False` (`sampled`)
+        they are drawn afresh at each call, exploring as training does; the sequence follows from
+        the model's seed.  With `mode="noise-free"` the start follows from the observation and the
+        noise is zero, so that the chain climbs to a mode of the policy; LQL, NC-LQL, SAC (its mode)
+        and MFP (whose jumps have no noise) offer that.
 
         `seed_index` chooses among seeds that were trained side by side.
         """

@@ -64,8 +64,8 @@ def test_a_table_tells_the_last_return_before_each_moment(tmp_path: Path) -> Non
     assert [list(column.cells) for column in table.columns] == [
         ["Pendulum-v1"], ["sac-fast"], ["11"], ["21"], ["41"],
     ]  # fmt: skip
-    names = [full_name(name) for name in ("nclql-fast-x", "sbx-crossq", "sbx-sac-equal", "lql")]
-    assert names == ["NC-LQL fast-x", "SBX CrossQ", "SBX SAC equal", "LQL"]
+    names = [full_name(name) for name in ("nclql-fast-x", "sbx-crossq", "sbx-crossq-equal", "lql")]
+    assert names == ["NC-LQL fast-x", "SBX CrossQ", "SBX CrossQ equal", "LQL"]
     draw(ROWS, tmp_path / "learning.png")
     assert (tmp_path / "learning.png").stat().st_size > 5_000
 
@@ -76,6 +76,10 @@ def test_what_cannot_run_is_said_before_anything_does(tmp_path: Path) -> None:
 
     with pytest.raises(UserError, match="unknown contestant 'sbx-sack'; did you mean sbx-sac"):
         measure_learning(contest("sbx-sack"))
+    with pytest.raises(UserError, match="unknown contestant 'nclql-fsat'; did you mean nclql-fast"):
+        measure_learning(contest("nclql-fsat"))
+    with pytest.raises(UserError, match="unknown contestant 'qsm-fast'"):
+        measure_learning(contest("qsm-fast"))
     with pytest.raises(UserError, match="expected some minutes"):
         measure_learning(contest("sac-fast", minutes=0))
     with pytest.raises(UserError, match="cannot import sbx: give the interpreter"):

@@ -178,6 +178,24 @@ def test_its_name_in_a_file_sets_nothing_that_is_spelled_out(tmp_path: Path) -> 
     assert numbers(read(str(path), ["--trust"])) == (30_000, 3, 256, 2)
 
 
+def test_an_agents_field_newer_than_a_file_is_not_the_presets(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    RunConfig("Pendulum-v1", preset="fast", iterations=9).resolved().write(path)
+    table = json.loads(path.read_text())
+    assert table["hyperparameters"].pop("reward_norm")
+    path.write_text(json.dumps(table))
+    again = RunConfig.read(path)
+    assert again.preset == "fast" and not again.make_agent(Spec(3, 1)).reward_norm
+    folder = SweepFolder.write(tmp_path / "sweep", [again])
+    (job,) = folder.jobs.values()
+    assert not job.config.make_agent(Spec(3, 1)).reward_norm
+    # By hand, with some fields only: the preset sets the rest, of the agent and of the run.
+    given = {"env": "Pendulum-v1", "preset": "fast", "iterations": 9, "out": "x", "eval_every": 3}
+    path.write_text(json.dumps(given | {"hyperparameters": {"gamma": 0.98}}))
+    by_hand = RunConfig.read(path).resolved()
+    assert by_hand.batch_size == 64 and by_hand.hyperparameters["reward_norm"]
+
+
 def test_sweeps_and_tuning_take_it(tmp_path: Path) -> None:
     base = {"env": "Pendulum-v1", "agent": SWIFT, "iterations": 9, "preset": "short"}
     found = Grid(base, {"n_step": [1, 3]}, seeds=[0, 1]).configs()

@@ -165,6 +165,6 @@ class NCLQL(Common):
         return self.policy.trace_scores(state.critic.params, state.slope, obs, path)
 
     def policy_weight(self, state: State) -> Array | float:
-        per_reward = self.reward_scale / scaling.reward_size(state.scales)
-        scale = 1.0 if self.spread is None else per_reward  # the paper's w is as it is set
-        return scale * self.ladder.weight(state.slope)
+        lawful = self.spread is not None or self.sampler == "particles"  # else w is as it is set
+        per_reward = self.reward_scale / scaling.reward_size(state.scales) if lawful else 1.0
+        return per_reward * self.ladder.weight(state.slope)

@@ -16,7 +16,7 @@ SHORT_RUN: dict[str, Any] = {
     "batch_size": 64,  # twice as many rows take longer and teach little more
     "warmup": 5_000,  # a longer one is most of replay for most of a short run
     "reward_norm": True,
-    "reward_scale": 2.0,  # of rewards whose root mean square is one
+    "reward_scale": 2.0,  # of rewards whose root mean square is one (with n_step, their sums')
 }
 
 # A quarter of the chain, by one critic's slope, with w set by itself.

@@ -200,7 +200,7 @@ class Group:
 UNCOUNTED = {
     "agent", "env", "hyperparameters", "out", "seed", "seeds", "seed_step", "iterations",
     "async_envs", "eval_every", "eval_episodes", "checkpoint_every", "log_every",
-    "track", "compilation_cache", "keep_checkpoints",
+    "track", "compilation_cache", "keep_checkpoints", "preset",
 }  # fmt: skip
 
 

@@ -35,7 +35,9 @@ BATCH, ENVS = 256, 5  # as in training
 class Bench:
     """Time update and act beside a straightforward version of the same update."""
 
-    agents: tyro.conf.Positional[tuple[str, ...]] = ()  # all, unless named
+    agents: tyro.conf.Positional[
+        tuple[str, ...]
+    ] = ()  # all, or the usual contestants, unless named
     out: Path = Path("bench")  # folder for what is measured
     repeats: int = 15  # timed calls of each, interleaved; medians are shown
     # time one decision instead: predict and each exported form, on one core

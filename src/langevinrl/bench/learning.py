@@ -6,12 +6,15 @@ Each contestant learns in a process of its own, by an interpreter of its own, he
 from __future__ import annotations
 
 import csv
+import dataclasses
+import hashlib
+import json
 import os
 import statistics
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +31,8 @@ from langevinrl.analysis.figures import panels, share_legend, write_figure
 from langevinrl.bench import contestant
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS, label_of
+from langevinrl.runs.config import RunConfig, agent_class
+from langevinrl.runs.presets import preset_names
 
 MOMENTS = (0.25, 0.5, 1.0)  # of the time, at which the table tells the return
 LATE = 1.01  # an evaluation comes at the step after its time
@@ -66,9 +71,10 @@ def measure_learning(contest: Contest) -> list[Row]:
     jobs = list(product(contest.seeds, contest.envs, contest.contestants))
     console, lock = Console(), threading.Lock()
 
+    paths = {job: parts / curve_name(*job) for job in jobs}
+
     def run(job: tuple[int, str, str]) -> None:
-        seed, env, name = job
-        path = parts / f"{name}-{env}-{seed}.csv"
+        (seed, env, name), path = job, paths[job]
         if not is_whole(path, contest.minutes):
             core = cores.get()
             try:
@@ -82,7 +88,7 @@ def measure_learning(contest: Contest) -> list[Row]:
         list(pool.map(run, jobs))
     # A curve from an earlier, longer contest is shown as far as this one goes.
     last = 60 * contest.minutes * LATE
-    rows = [row for row in read_rows(sorted(parts.glob("*.csv"))) if row.seconds <= last]
+    rows = [row for row in read_rows(sorted(paths.values())) if row.seconds <= last]
     write_rows(rows, contest.out / "learning.csv")
     draw(rows, contest.out / "learning.png")
     console.print(tabulate(rows, contest.minutes))
@@ -91,9 +97,9 @@ def measure_learning(contest: Contest) -> list[Row]:
 
 
 def _check(contest: Contest) -> None:
+    known = [*contestant.SBX, *_ours()]
     for name in contest.contestants:
-        if name not in contestant.SBX and name.partition("-")[0] not in METHODS:
-            known = [*contestant.SBX, *(f"{agent}-fast" for agent in METHODS)]
+        if name not in known:
             raise UserError(unknown("contestant", name, known))
     if not contest.minutes > 0 or not contest.seeds or not contest.envs:
         raise UserError("expected some minutes, seeds and tasks to learn")
@@ -109,6 +115,22 @@ def _check(contest: Contest) -> None:
                 "has it (pip install sbx-rl 'gymnasium[mujoco]') by --rivals, or leave the sbx-... "
                 "contestants out"
             )
+
+
+def _ours() -> Iterator[str]:
+    """AGENT-PRESET, for each agent's presets."""
+    for agent in METHODS:
+        yield from (f"{agent}-{preset}" for preset in preset_names(agent_class(agent)))
+
+
+def curve_name(seed: int, env: str, name: str) -> str:
+    """The file of a curve; what the contestant sets is in its name, so that no other is taken."""
+    settings = str(contestant.SBX.get(name))
+    if name not in contestant.SBX:
+        agent, _, preset = name.partition("-")
+        config = RunConfig(env, agent, seed=seed, iterations=1, preset=preset).resolved()
+        settings = json.dumps(dataclasses.asdict(config), sort_keys=True)
+    return f"{name}-{env}-{seed}-{hashlib.sha256(settings.encode()).hexdigest()[:8]}.csv"
 
 
 def _learn(contest: Contest, name: str, env: str, seed: int, core: int, path: Path) -> None:
@@ -190,7 +212,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def full_name(contestant: str) -> str:
-    """What people call it: NC-LQL fast-balance, SBX SAC equal."""
+    """What people call it: NC-LQL fast-balance, SBX CrossQ equal."""
     agent, _, preset = contestant.partition("-")
     if agent == "sbx":
         algorithm, _, how = preset.partition("-")

@@ -7,7 +7,7 @@ from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
 
 DEFAULT_CONTESTANTS = (
-    "nclql-fast", "nclql-fast-balance", "sac-fast", "sbx-sac", "sbx-sac-equal", "sbx-crossq",
+    "nclql-fast", "nclql-fast-balance", "sac-fast", "sbx-sac", "sbx-crossq", "sbx-crossq-equal",
 )  # fmt: skip
 
 

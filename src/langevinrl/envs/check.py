@@ -25,8 +25,8 @@ SEED = 1
 # Where a wrapper that starts the next episode by itself puts the last observation of this one.
 FINAL_KEYS = ("final_obs", "final_observation", "terminal_observation")
 NORMALISERS = {
-    "NormalizeObservation": "Use fixed numbers instead: langevinrl.envs.standardise measures them "
-    "once and gives every environment the same.",
+    "NormalizeObservation": "Use the agent's obs_norm, or fixed numbers: "
+    "langevinrl.envs.standardise measures them once and gives every environment the same.",
     "NormalizeReward": "Leave it out and give the agent reward_norm or reward_scale, saved with "
     "the run.",
 }

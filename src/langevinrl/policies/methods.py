@@ -47,9 +47,11 @@ Changes = dict[str, int]
 
 def is_known(agent: Any) -> bool:
     """Whether this agent's policy can be told as tables: one of the ten methods, not a new one."""
-    return type(agent) in METHODS and not (
-        isinstance(agent, NCLQL) and agent.sampler == "particles"
-    )
+    return type(agent) in METHODS and not _draws_particles(agent)
+
+
+def _draws_particles(agent: Any) -> bool:
+    return isinstance(agent, NCLQL) and agent.sampler == "particles"
 
 
 def describe(
@@ -59,7 +61,7 @@ def describe(
 
     Actions are in `box`, or in the agent's own if none is given.
     """
-    if isinstance(agent, NCLQL) and agent.sampler == "particles":
+    if _draws_particles(agent):
         raise UserError(
             "particles cannot be told as tables; those trained with sampler='langevin' can"
         )

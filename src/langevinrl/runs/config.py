@@ -255,13 +255,25 @@ class RunConfig:
         strange = [unknown("field", name, known) for name in table if name not in known]
         require_none(strange + field_mistakes(cls, own), f"{path}: ")
         config = cls(**own | {"hyperparameters": plain(own.get("hyperparameters", {}))})
-        # A resolved run's file lacks but fields that are newer than it: they were not its preset's.
-        whole = config.out and config.eval_every and config.hyperparameters
-        return cls(**spell_out(vars(config), {})) if whole else config
+        whole = config.hyperparameters and all(name in table for name in OLDEST_FIELDS)
+        return as_written(config) if whole else config
 
 
+# What the file of a resolved run has had from the first on, and one written by hand hardly has.
+OLDEST_FIELDS = (
+    "out", "eval_every", "num_envs", "warmup", "batch_size", "capacity", "updates_per_iteration",
+)  # fmt: skip
 # The run's fields that a preset may set.
 PRESET_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if isinstance(f.default, Default)]
+
+
+def as_written(config: RunConfig) -> RunConfig:
+    """A run that was spelled out: a field it lacks is newer than it, and was not its preset's."""
+    own = config.hyperparameters
+    if config.agent in METHODS:  # a stranger's agent is not imported to be looked at
+        kind = agent_class(config.agent)
+        own = {f.name: f.default for f in dataclasses.fields(kind) if f.name != "spec"} | own
+    return RunConfig(**spell_out(vars(config), {}) | {"hyperparameters": own})
 
 
 def default_eval_every(iterations: int) -> int:

@@ -33,8 +33,9 @@ def diagnose(agent: Agent, state: PyTree, obs: Array, key: Key) -> dict[str, Arr
         "sampler/spread": drawn.std(axis=1).mean() / bound,
         "sampler/movement": _distance(path[0], path[-1]) / bound,
     }
-    num_levels = getattr(agent, "num_levels", 1)
-    if num_levels > 1 and (len(path) - 1) % num_levels == 0:  # particles walk no ladder
+    walks = getattr(agent, "sampler", "langevin") == "langevin"  # particles walk no ladder
+    num_levels = getattr(agent, "num_levels", 1) if walks else 1
+    if num_levels > 1:
         turns = path[:: (len(path) - 1) // num_levels]  # where each level begins, and the end
         for level in range(num_levels):
             moved = _distance(turns[level], turns[level + 1]) / bound

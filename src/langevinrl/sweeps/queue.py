@@ -19,10 +19,9 @@ from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
-from langevinrl.runs.config import RunConfig
+from langevinrl.runs.config import RunConfig, as_written
 from langevinrl.runs.files import read_json
 from langevinrl.runs.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
-from langevinrl.runs.presets import spell_out
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.grid import job_id
 
@@ -135,9 +134,9 @@ def _table(config: RunConfig) -> dict[str, Any]:
 
 
 def _config(table: dict[str, Any]) -> RunConfig:
-    own = RunConfig(**plain({**table, "hyperparameters": plain(table["hyperparameters"])}))
-    # It was spelled out: a field that it lacks is newer than the job, and was not its preset's.
-    return RunConfig(**spell_out(vars(own), {}))
+    return as_written(
+        RunConfig(**plain({**table, "hyperparameters": plain(table["hyperparameters"])}))
+    )
 
 
 def write(path: Path, text: str) -> None:
