@@ -28,8 +28,9 @@ from langevinrl.analysis.colours import COLOURS
 from langevinrl.analysis.curve_figures import draw_group
 from langevinrl.analysis.figures import count_in_thousands, panels, share_legend, write_figure
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.records import Group, find_runs, group_runs
+from langevinrl.analysis.records import UNCOUNTED, Group, find_runs, group_runs
 from langevinrl.analysis.tables import Row, write_csv
+from langevinrl.runs.checks import plain
 from langevinrl.sweeps.grid import Grid
 from langevinrl.sweeps.start import sweep
 
@@ -63,20 +64,19 @@ def train(study: str, folder: str, iterations: int, seeds: list[int]) -> None:
     sweep(Grid(BASE | length, {"env": TASKS}, list(CASES[study].values()), seeds), folder)
 
 
-def fields_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a run and of its agent, side by side."""
-    return {**config, **config["hyperparameters"]}
+def counted(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a run that decide what is learned, and of its agent, side by side."""
+    run = {name: value for name, value in config.items() if name not in UNCOUNTED}
+    return run | plain(config["hyperparameters"])
 
 
 def groups_of(study: str, place: Path) -> dict[str, list[Group]]:
     """The seeds of each case, task by task: runs that have its fields, and else the preset's."""
-    usual = fields_of(vars(Grid(BASE | {"env": TASKS[0]}).configs()[0]))
-    varied = {name for case in CASES[study].values() for name in case}
+    usual = counted(vars(Grid(BASE | {"env": TASKS[0], "iterations": 1}).configs()[0]))
     groups = {}
     records = find_runs([place])
     for label, case in CASES[study].items():
-        wanted = {name: case.get(name, usual[name]) for name in varied}
-        own = [r for r in records if all(fields_of(r.config)[n] == wanted[n] for n in varied)]
+        own = [run for run in records if counted(run.config) == usual | case]
         if own:
             groups[label] = group_runs(own)
     return groups

@@ -3,14 +3,15 @@
 From the root of the repository:
 
 python experiments/reward_size.py train FOLDER SEED...    # a sweep; the same goes on
-python experiments/collect.py FOLDER results/past_the_paper/scale
-python experiments/reward_size.py draw                    # table.csv and curves.png of it
+python experiments/collect.py FOLDER RESULTS
+python experiments/reward_size.py draw RESULTS            # table.csv and curves.png of them
 
 Returns are told in the task's own rewards.  Seeds are 10 and 11, as in past_the_paper.py.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -25,7 +26,6 @@ from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.sweeps.grid import Grid
 from langevinrl.sweeps.start import sweep
 
-HERE = Path("results/past_the_paper/scale")
 TASKS = ("HalfCheetah-v4", "InvertedDoublePendulum-v4")
 FACTORS = {1.0: "rewards as they are", 0.1: "a tenth", 10.0: "tenfold"}
 BASE = {
@@ -52,15 +52,18 @@ def make_scaled(task: str, factor: float) -> gym.Env[Any, Any]:
 
 def train(folder: str, seeds: list[int]) -> None:
     how = [{"task": task, "factor": factor} for task in TASKS for factor in FACTORS]
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # where jobs find the environment
     sweep(Grid(BASE, {"env_kwargs": how}, seeds=seeds), folder)
 
 
-def draw() -> None:
+def draw(place: Path) -> None:
     figure, axes = panels(len(TASKS))
     rows: list[Row] = []
     for axis, task in zip(axes, TASKS, strict=True):
         for (factor, label), colour in zip(FACTORS.items(), COLOURS, strict=False):
-            runs = [run for run in find_runs([HERE]) if asked(run) == (task, factor)]
+            runs = [run for run in find_runs([place]) if asked(run) == (task, factor)]
+            if not runs:
+                continue
             curves = np.array([run.series[0].returns / factor for run in runs])  # (seeds, P)
             places = runs[0].series[0].iterations
             axis.plot(places, curves.mean(axis=0), color=colour, label=label)
@@ -73,8 +76,8 @@ def draw() -> None:
         axis.set(xlabel="iterations")
         count_in_thousands(axis)
     share_legend(figure, axes, list(FACTORS.values()))
-    write_csv(HERE / "table.csv", rows)
-    write_figure(figure, HERE / "curves.png")
+    write_csv(place / "table.csv", rows)
+    write_figure(figure, place / "curves.png")
 
 
 def asked(run: RunRecord) -> tuple[str, float]:
@@ -85,7 +88,7 @@ def asked(run: RunRecord) -> tuple[str, float]:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["train"] and len(sys.argv) > 3:
         train(sys.argv[2], [int(word) for word in sys.argv[3:]])
-    elif sys.argv[1:] == ["draw"]:
-        draw()
+    elif sys.argv[1:2] == ["draw"] and len(sys.argv) == 3:
+        draw(Path(sys.argv[2]))
     else:
         sys.exit(__doc__)
