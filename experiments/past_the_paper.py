@@ -76,7 +76,7 @@ def groups_of(study: str, place: Path) -> dict[str, list[Group]]:
     groups = {}
     records = find_runs([place])
     for label, case in CASES[study].items():
-        own = [run for run in records if counted(run.config) == usual | case]
+        own = [run for run in records if counted(run.config) == {**usual, **case}]
         if own:
             groups[label] = group_runs(own)
     return groups

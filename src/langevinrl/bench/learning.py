@@ -97,6 +97,8 @@ def measure_learning(contest: Contest) -> list[Row]:
 
 
 def _check(contest: Contest) -> None:
+    if not hasattr(os, "sched_setaffinity"):
+        raise UserError("a process can be held to one core on Linux only")
     known = [*contestant.SBX, *_ours()]
     for name in contest.contestants:
         if name not in known:

@@ -1,4 +1,4 @@
-"""A run whose agent scales observations: its statistics are saved and go on exactly."""
+"""A run whose agent scales observations and rewards: its statistics are saved and go on exactly."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ CUT, END = 3, 6
 
 
 def config() -> RunConfig:
-    hyperparameters = {"hidden": (4, 4), "num_steps": 2, "obs_norm": True, "critic_norm": "layer"}
+    hyperparameters = {"hidden": (4, 4), "num_levels": 2, "steps_per_level": 1, "spread": 0.2}
+    scaled = {"obs_norm": True, "reward_norm": True, "critic_norm": "layer"}
     return RunConfig(
-        "toys:golden", agent="lql", hyperparameters=hyperparameters, iterations=END, seeds=2,
+        "toys:golden", hyperparameters=hyperparameters | scaled, iterations=END, seeds=2,
         num_envs=3, warmup=48, capacity=50, batch_size=16, eval_every=END, out="unused",
     ).resolved()  # fmt: skip
 
@@ -31,11 +32,13 @@ def test_a_run_taken_up_again_scales_as_if_it_had_not_stopped() -> None:
     with Run(config()) as whole:
         whole.until(CUT)
         saved = copied(whole.checkpoint({}))
-        at_cut = np.asarray(whole.state.scales.obs.mean)
+        at_cut = jax.tree.map(np.array, whole.state.scales)
         whole.until(END)
     with Run(config(), start=saved) as resumed:
-        np.testing.assert_array_equal(resumed.state.scales.obs.mean, at_cut)
+        jax.tree.map(np.testing.assert_array_equal, resumed.state.scales, at_cut)
         resumed.until(END)
     jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
     assert (np.asarray(whole.state.scales.obs.updates) >= END).all()
-    assert not np.array_equal(whole.state.scales.obs.mean, at_cut)
+    assert (np.asarray(whole.state.scales.reward.batches) >= END).all()
+    assert not np.array_equal(whole.state.scales.obs.mean, at_cut.obs.mean)
+    assert not np.array_equal(whole.state.scales.reward.square, at_cut.reward.square)
