@@ -137,11 +137,30 @@ def test_what_the_encoder_says_is_told(ffmpeg: str, tmp_path: Path) -> None:
         video.encode(frames, 30, tmp_path / "nowhere" / "film.mp4")
 
 
+def shown(frame: np.ndarray) -> float:
+    """The share of a picture that is orange, as a cheetah is."""
+    red, green = (frame[..., i].astype(int) for i in (0, 1))
+    return float((red > green + 40).mean())
+
+
+def test_what_runs_away_stays_in_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    envs = drawn_env("HalfCheetah-v4", 1.0, None)
+    (env,) = envs.vector.call("unwrapped")
+    pose = env.data.qpos.copy()
+    pose[0] += 100.0
+    env.set_state(pose, env.data.qvel)
+    frame = video.frame_of(envs)
+    envs.close()
+    assert shown(frame) > 0.005
+
+
 def test_mujoco_draws_without_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     envs = drawn_env("HalfCheetah-v4", 1.0, None)
     frame = video.frame_of(envs)
     envs.close()
     assert frame.shape == (480, 480, 3) and frame.std() > 20  # a picture, not one colour
+    assert shown(frame) > 0.005
     with pytest.raises(UserError, match="unknown camera 'trak'; did you mean track"):
         drawn_env("HalfCheetah-v4", 1.0, "trak")

@@ -35,6 +35,8 @@ from langevinrl.runs.train import read_config
 from langevinrl.types import PyTree
 
 RGB = "rgb_array"  # Gymnasium's word for frames as arrays
+# The camera that goes along with a body; Gymnasium's own choice stands still in some tasks.
+FOLLOWING = "track"
 NO_RENDERER = (
     "Without a screen MuJoCo draws by software: on Debian or Ubuntu, "
     "`apt install libegl1 libgl1-mesa-dri` and MUJOCO_GL=egl, "
@@ -193,6 +195,11 @@ def drawn_env(env: str | EnvFactory, act_bound: float, camera: str | None) -> Ve
         library = "egl" if ctypes.util.find_library("EGL") else "osmesa"
         os.environ.setdefault("MUJOCO_GL", library)
     envs = VectorEnv(partial(_make, env, camera), [0], 1, act_bound)
+    # A function of someone's own need not take a camera.
+    by_name = isinstance(env, str) and ":" not in env
+    if camera is None and by_name and FOLLOWING in _cameras(envs):
+        envs.close()
+        return drawn_env(env, act_bound, FOLLOWING)
     try:
         _require_camera(envs, camera)
         envs.reset()
@@ -239,10 +246,18 @@ def _require_camera(envs: VectorEnv, camera: str | None) -> None:
     """Refuses a camera that the MuJoCo model has not got; it would show the default one."""
     if camera is None or camera.isdigit():
         return
-    (model,) = envs.vector.call("model")
-    names = [model.camera(i).name for i in range(model.ncam)]
+    names = _cameras(envs)
     if camera not in names:
         raise UserError(unknown("camera", camera, names))
+
+
+def _cameras(envs: VectorEnv) -> list[str]:
+    """Names of a MuJoCo model's cameras; none of what has no such model."""
+    try:
+        (model,) = envs.vector.call("model")
+        return [model.camera(i).name for i in range(model.ncam)]
+    except AttributeError:
+        return []
 
 
 def _reason(error: Exception) -> str:
