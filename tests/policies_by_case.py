@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from langevinrl.agents.ladder import Slope
+from langevinrl.agents.slope import Slope
 from langevinrl.policies.chain import keyed_noise
 from langevinrl.policies.methods import describe
 from langevinrl.policies.tables import Box, Policy

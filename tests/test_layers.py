@@ -85,6 +85,7 @@ INSIDE: dict[str, set[str]] = {
     "runs.compiled": {"types", "agents"},
     "agents.contract": {"types"},
     "agents.scaling": {"types"},
+    "agents.slope": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
     "policies.tables": {"types", "networks"},
     "policies.chain": {"types", "networks", "policies.tables"},

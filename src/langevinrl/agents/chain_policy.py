@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import jax
 
-from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, Value
+from langevinrl.agents.ladder import FixedLadder, SpreadLadder, Value
+from langevinrl.agents.slope import Slope
 from langevinrl.networks import Critic
 from langevinrl.samplers.choose import best_of
 from langevinrl.samplers.langevin import Chain, StartLaw, draw, slopes

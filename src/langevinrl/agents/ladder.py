@@ -1,20 +1,22 @@
 """NC-LQL's ladder of noise levels and the weight w it is walked with: the paper's, or by itself.
 
 Under a law exp(wQ) both a Gaussian hill and a slope that ends at a wall satisfy E‖w∇Q‖² = d/s²,
-where s is the standard deviation on each of d axes.  So w = √d / (s · rms‖∇Q‖), with the gradient
-where chains end: it follows the scale of the rewards, and how much an action matters in one
-state beside another stays as the critics have it.
+where s is the standard deviation on each of d axes.  So w = √d / (s · ‖∇Q‖), with the gradient
+where chains end (`agents.slope`): it follows the scale of the rewards, and how much an action
+matters in one state beside another stays as the critics have it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
+from langevinrl.agents import slope as slopes
+from langevinrl.agents.slope import Slope
 from langevinrl.errors import UserError
 from langevinrl.samplers.langevin import (
     Chain,
@@ -27,20 +29,6 @@ from langevinrl.samplers.langevin import (
 from langevinrl.types import Array, Key
 
 Value: TypeAlias = Callable[[Array, Any], Array]  # of actions (..., A) and a level, by members
-
-RATE = 0.01  # how far the running mean moves at an update
-
-
-class Slope(NamedTuple):
-    """Running mean of ‖∇Q‖² at the ends of chains; divided by `seen` it starts without a bias."""
-
-    total: Array  # ()
-    seen: Array  # ()  share of the mean that comes from updates: 0 before the first
-
-    @property
-    def rms(self) -> Array:
-        """Root mean square of the gradient's length; 0 before the first update."""
-        return jnp.sqrt(self.total / jnp.maximum(self.seen, RATE))
 
 
 @dataclass(frozen=True)
@@ -131,28 +119,22 @@ class SpreadLadder:
         return Chain(plan, w, bound, start, clip, False, max_scores=self.max_scores)
 
     def init(self) -> Slope:
-        return Slope(jnp.zeros(()), jnp.zeros(()))
-
-    def update(self, slope: Slope | None, gradient: Array) -> Slope:
-        """The running mean after slopes (B, A) of the members' sum at the ends of chains."""
-        assert slope is not None
-        square = jnp.square(gradient / self.num_members).sum(axis=-1).mean()
-        total, seen = slope
-        return Slope(total + RATE * (square - total), seen + RATE * (1.0 - seen))
+        return slopes.init()
 
     def measure(self, slope: Slope | None, value: Value, action: Array, level: int) -> Slope:
-        """The running mean after the slopes of `value` at actions (B, A) in which chains ended."""
-        return self.update(slope, slope_at(value, action, level))
+        """What is known after the slopes of `value` at actions (B, A) in which chains ended."""
+        assert slope is not None
+        return slopes.update(slope, slope_at(value, action, level) / self.num_members)
 
     def metrics(self, slope: Slope | None) -> dict[str, Array]:
         """What is logged of it."""
         assert slope is not None
-        return {"temperature/weight": self.weight(slope), "temperature/slope": slope.rms}
+        return {"temperature/weight": self.weight(slope), "temperature/slope": slope.length}
 
     def weight(self, slope: Slope | None) -> Array:
         """w; 0, a walk of noise alone, before the first update."""
         assert slope is not None
-        w = self.act_dim**0.5 / (self.size * jnp.maximum(slope.rms, 1e-12))
+        w = self.act_dim**0.5 / (self.size * jnp.maximum(slope.length, 1e-12))
         return jnp.where(slope.seen > 0, w, 0.0)
 
 

@@ -15,9 +15,10 @@ import optax
 from langevinrl.agents import scaling
 from langevinrl.agents.chain_policy import ChainPolicy, Sampler, ScoreCritics
 from langevinrl.agents.contract import Common
-from langevinrl.agents.ladder import FixedLadder, Slope, SpreadLadder, perturb
+from langevinrl.agents.ladder import FixedLadder, SpreadLadder, perturb
 from langevinrl.agents.presets import NCLQL_BALANCE, NCLQL_FAST
 from langevinrl.agents.scaling import Scales
+from langevinrl.agents.slope import Slope
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, Norm, StateActionNet
