@@ -82,8 +82,7 @@ class LQL(Common):
         return self._sample(state.critic.params, obs, key, noisy=False)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
-        scales = scaling.update(state.scales, batch)
-        batch = scaling.scale_batch(scales, batch)
+        scales, batch = scaling.measure_and_scale(state.scales, batch)
         next_action = self._sample(state.critic.params, batch.next_obs, key)
         backup = self.critics.backup(state.critic, batch, next_action)
         critic = self.critics.update_critic(state.critic, batch, backup)

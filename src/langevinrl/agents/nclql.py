@@ -126,8 +126,7 @@ class NCLQL(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         params, target_params = state.critic.params, state.critic.target_params
-        scales = scaling.update(state.scales, batch)
-        batch = scaling.scale_batch(scales, batch)
+        scales, batch = scaling.measure_and_scale(state.scales, batch)
         next_action = self.policy.sample(params, state.slope, batch.next_obs, next_key)
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)

@@ -95,8 +95,7 @@ class SAC(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, noise_key = jax.random.split(key)
         alpha = jnp.exp(state.temperature.params)
-        scales = scaling.update(state.scales, batch)
-        batch = scaling.scale_batch(scales, batch)
+        scales, batch = scaling.measure_and_scale(state.scales, batch)
         next_action, next_log_prob = self._draw(state, batch.next_obs, next_key)
         next_q = self.critic.apply(state.critic.target_params, batch.next_obs, next_action)
         soft_q = next_q - alpha * next_log_prob[None]

@@ -66,6 +66,12 @@ def _nothing() -> Array:
     return jnp.zeros((), jnp.int32)
 
 
+def measure_and_scale(scales: Scales, batch: Batch) -> tuple[Scales, Batch]:
+    """What an update begins with: the statistics after its batch, and the batch scaled by them."""
+    scales = update(scales, batch)
+    return scales, scale_batch(scales, batch)
+
+
 def update(scales: Scales, batch: Batch) -> Scales:
     """The statistics after one more batch."""
     return Scales(_update_obs(scales.obs, batch.obs), _update_reward(scales.reward, batch.reward))
