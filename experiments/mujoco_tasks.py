@@ -2,9 +2,6 @@
 
 python experiments/mujoco_tasks.py train    # 8.6 hours in all when made, on busy cores
 python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from what is there
-
-The README's picture, in results/mujoco:
-langevinrl plot *-InvertedDoublePendulum-* *-HalfCheetah-* --out ../../docs/learning.png
 """
 
 from __future__ import annotations
