@@ -75,6 +75,7 @@ def draw(place: Path) -> None:
         axis.set_title(task, fontsize=11)
         axis.set(xlabel="iterations")
         count_in_thousands(axis)
+    axes[0].set_ylabel("mean return, in the task's own rewards")
     share_legend(figure, axes, list(FACTORS.values()))
     write_csv(place / "table.csv", rows)
     write_figure(figure, place / "curves.png")
