@@ -11,7 +11,7 @@ LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc
 
 .PHONY: train test test-slow soak lint docs bench clean
 
-# A cheetah that runs: 2069 after two minutes of one core, 4743 after five (results/fast).
+# A cheetah that runs: 1206 after a minute of one core, 4376 after four (results/fast).
 train: $(VENV)/.run
 	@if [ -e $(RUN)/config.json ]; then $(BIN)/langevinrl resume $(RUN); else \
 		$(BIN)/langevinrl train nclql --preset fast --env HalfCheetah-v4 --iterations 40000 \
