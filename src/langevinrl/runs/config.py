@@ -255,7 +255,7 @@ class RunConfig:
         strange = [unknown("field", name, known) for name in table if name not in known]
         require_none(strange + field_mistakes(cls, own), f"{path}: ")
         config = cls(**own | {"hyperparameters": plain(own.get("hyperparameters", {}))})
-        whole = config.hyperparameters and all(name in table for name in OLDEST_FIELDS)
+        whole = config.hyperparameters and all(table.get(name) for name in OLDEST_FIELDS)
         return as_written(config) if whole else config
 
 
@@ -270,7 +270,7 @@ PRESET_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if isinstance(f.d
 def as_written(config: RunConfig) -> RunConfig:
     """A run that was spelled out: a field it lacks is newer than it, and was not its preset's."""
     own = config.hyperparameters
-    if config.agent in METHODS:  # a stranger's agent is not imported to be looked at
+    if config.agent in METHODS and config.preset != PAPER:  # else a stranger's, or needs nothing
         kind = agent_class(config.agent)
         own = {f.name: f.default for f in dataclasses.fields(kind) if f.name != "spec"} | own
     return RunConfig(**spell_out(vars(config), {}) | {"hyperparameters": own})
