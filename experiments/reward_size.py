@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -34,20 +34,9 @@ BASE = {
 }  # fmt: skip
 
 
-class Scaled(gym.Wrapper[Any, Any, Any, Any]):
-    """A task whose rewards are so many times as large."""
-
-    def __init__(self, env: gym.Env[Any, Any], factor: float) -> None:
-        super().__init__(env)
-        self.factor = factor
-
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = super().step(action)
-        return obs, self.factor * float(reward), terminated, truncated, info
-
-
 def make_scaled(task: str, factor: float) -> gym.Env[Any, Any]:
-    return Scaled(gym.make(task), factor)
+    """A task whose rewards are so many times as large."""
+    return gym.wrappers.TransformReward(gym.make(task), lambda reward: factor * float(reward))
 
 
 def train(folder: str, seeds: list[int]) -> None:
@@ -57,11 +46,12 @@ def train(folder: str, seeds: list[int]) -> None:
 
 
 def draw(place: Path) -> None:
+    found = find_runs([place])
     figure, axes = panels(len(TASKS))
     rows: list[Row] = []
     for axis, task in zip(axes, TASKS, strict=True):
         for (factor, label), colour in zip(FACTORS.items(), COLOURS, strict=False):
-            runs = [run for run in find_runs([place]) if asked(run) == (task, factor)]
+            runs = [run for run in found if asked(run) == (task, factor)]
             if not runs:
                 continue
             curves = np.array([run.series[0].returns / factor for run in runs])  # (seeds, P)

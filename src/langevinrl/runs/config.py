@@ -271,8 +271,7 @@ def as_written(config: RunConfig) -> RunConfig:
     """A run that was spelled out: a field it lacks is newer than it, and was not its preset's."""
     own = config.hyperparameters
     if config.agent in METHODS and config.preset != PAPER:  # else a stranger's, or needs nothing
-        kind = agent_class(config.agent)
-        own = {f.name: f.default for f in dataclasses.fields(kind) if f.name != "spec"} | own
+        own = agent_fields(agent_class(config.agent)(spec=Spec(1, 1))) | own
     return RunConfig(**spell_out(vars(config), {}) | {"hyperparameters": own})
 
 
