@@ -7,7 +7,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import langevinrl as lrl
-from langevinrl.runs.checkpoint import name_leaves
+from langevinrl.storage.checkpoint import name_leaves
 
 
 class KeepBest(lrl.Callback):

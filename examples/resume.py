@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import langevinrl as lrl
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/resume")
 whole = lrl.RunConfig("Pendulum-v1", warmup=1_000, eval_every=500, iterations=2_000)

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from langevinrl.analysis.records import find_runs
-from langevinrl.runs.folder import CONFIG, EVALUATIONS, METRICS, RESUMES, VERSIONS
+from langevinrl.storage.folder import CONFIG, EVALUATIONS, METRICS, RESUMES, VERSIONS
 
 LINES = 200  # of metrics.jsonl that are kept, evenly spread
 

@@ -22,7 +22,7 @@ from langevinrl.analysis.figures import pyplot
 from langevinrl.analysis.grids import mean_curve
 from langevinrl.analysis.records import Group, find_runs, group_runs
 from langevinrl.analysis.tables import Row, write_csv
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 
 HERE = Path("results/lql_start")
 TASKS = ("InvertedDoublePendulum-v4", "Reacher-v4", "HalfCheetah-v4")

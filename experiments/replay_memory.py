@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "runs"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "replay"))
 from plain_replay import PlainReplay  # type: ignore[import-not-found]  # of the tests
 
-from langevinrl.runs import checkpoint
+from langevinrl.replay.buffer import Replay
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.loop import Run
-from langevinrl.runs.replay import Replay
+from langevinrl.storage import checkpoint
+from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Spec, Transition
 
 ROWS, NUM_ENVS, BATCH = 1_000_000, 5, 256

@@ -88,7 +88,7 @@ def error_over_starts(folder: Path) -> float:
     """Standard error of the last five evaluations' mean: by their starts, which the seeds share."""
     import numpy as np
 
-    from langevinrl.runs.folder import RunFolder
+    from langevinrl.storage.folder import RunFolder
 
     starts: dict[tuple[str, str], list[float]] = {}
     for row in RunFolder(folder).read_evaluations():

@@ -264,7 +264,7 @@ def growth(name: str, seconds: float, samples: list[dict[str, int]]) -> dict[str
 
 def feed_reader(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
     """How many changed files the reader of checkpoints was given, and on how many it failed."""
-    words = [str(TESTS / "runs" / "fuzz_reader.py"), str(config.seconds), str(config.seed)]
+    words = [str(TESTS / "storage" / "fuzz_reader.py"), str(config.seconds), str(config.seed)]
     done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True)
     yield json.loads(done.stdout.splitlines()[-1])
 

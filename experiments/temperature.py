@@ -22,11 +22,11 @@ import numpy as np
 
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.analysis.tables import read_csv, write_csv
-from langevinrl.envs import bandit
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
-from langevinrl.runs.versions import versions
 from langevinrl.samplers.particles import NUM_PARTICLES, STAGES, STEP, sample_particles
+from langevinrl.storage.versions import versions
+from langevinrl.studies.bandit import env as bandit
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.training import each_seed, run_settings
 from langevinrl.types import Array, PyTree

@@ -24,7 +24,7 @@ from langevinrl.analysis.grids import mean_curve
 from langevinrl.analysis.records import Group, find_runs, group_runs
 from langevinrl.analysis.tables import spread, write_csv
 from langevinrl.registry import label_of
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 
 HERE = Path("results/ten")
 TASKS = {"Pendulum-v1": 6_000, "InvertedDoublePendulum-v4": 8_000}  # iterations

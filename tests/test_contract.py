@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from langevinrl.registry import METHODS
-from langevinrl.runs import checkpoint
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage import checkpoint
+from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Array, Batch, Spec
 
 SPEC = Spec(4, 2, act_bound=2.0)

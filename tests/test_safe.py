@@ -1,6 +1,6 @@
 """No file that is read can run code: nothing is unpickled or evaluated, nor imported by its word.
 
-Where a name is imported, a test says why: it is ours, or `runs.trust` has let it pass.
+Where a name is imported, a test says why: it is ours, or `storage.trust` has let it pass.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ BY_NAME = {
     "cli": "the verbs, a table of ours",
     "export": "its own files, a table of ours",
     "studies": "its own files, a table of ours",
-    "registry": "an agent's class: of the table, or let pass by runs.trust",
-    "envs.factory": "an environment: named by the user, or let pass by runs.trust",
+    "registry": "an agent's class: of the table, or let pass by storage.trust",
+    "envs.factory": "an environment: named by the user, or let pass by storage.trust",
 }
 
 

@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 from langevinrl.errors import UserError
 from langevinrl.runs.callbacks import Callback, is_due
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
-from langevinrl.runs.folder import checkpoint_name
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.saved import write_model
 from langevinrl.runs.video import RecordVideo
+from langevinrl.storage.folder import checkpoint_name
 
 __all__ = [
     "Callback", "Checkpoint", "Evaluate", "OnStep", "RecordVideo", "StopOnReturn", "StopOnTime",

@@ -12,17 +12,17 @@ import numpy as np
 
 from langevinrl.callbacks import CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
+from langevinrl.envs.source import EnvSource, identify
 from langevinrl.errors import UserError, unknown
-from langevinrl.runs.cache import use_cache
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
-from langevinrl.runs.environment import EnvSource, identify
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.policy import Policy
 from langevinrl.runs.saved import NAME_IT, SavedModel, read_model, run_to_go_on, write_model
 from langevinrl.runs.train import Stopped, resume, train
-from langevinrl.runs.trust import require_outside, require_trusted
+from langevinrl.storage.cache import use_cache
+from langevinrl.storage.folder import RunFolder
+from langevinrl.storage.trust import require_outside, require_trusted
 
 LEARN_WORDS = ("iterations", "total_timesteps", "callback", "progress_bar")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.runs.folder import EVALUATION_COLUMNS, RunFolder
+from langevinrl.storage.folder import EVALUATION_COLUMNS, RunFolder
 
 CONFIG: dict[str, Any] = {
     "num_envs": 5, "async_envs": False, "action_bound": 1.0, "random_actions": False,

@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from langevinrl.registry import METHODS
-from langevinrl.runs.folder import EVALUATION_COLUMNS
+from langevinrl.storage.folder import EVALUATION_COLUMNS
 
 NINE = {
     "HalfCheetah-v4": (-300, 14000), "Walker2d-v4": (0, 5200), "Humanoid-v4": (100, 6000),

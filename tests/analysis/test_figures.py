@@ -19,7 +19,7 @@ from langevinrl.errors import UserError
 
 LIGHT = [
     "langevinrl", "langevinrl.cli", "langevinrl.cli.train", "langevinrl.registry",
-    "langevinrl.runs.folder", "langevinrl.runs.config", "langevinrl.analysis.report_files",
+    "langevinrl.storage.folder", "langevinrl.runs.config", "langevinrl.analysis.report_files",
     "langevinrl.envs.vector",
 ]  # fmt: skip
 

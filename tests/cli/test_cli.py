@@ -18,7 +18,7 @@ from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
 from langevinrl.runs import train
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
 

@@ -13,8 +13,8 @@ from langevinrl.envs.check import check_env
 from langevinrl.envs.factory import GymFactory
 from langevinrl.envs.vector import VectorEnv, task_sizes
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.train import resume, train
+from langevinrl.storage.folder import RunFolder
 
 TASKS = [
     ("dm_control/cheetah-run-v0", "shimmy", "dm_control", (17, 6)),

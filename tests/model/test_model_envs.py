@@ -16,7 +16,7 @@ import toys
 from asking import act, evaluate_policy
 
 from langevinrl import Model, UserError
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 
 # One process: they share what is compiled.
 pytestmark = pytest.mark.xdist_group("model")

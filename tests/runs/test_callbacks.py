@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import toys
 
-from langevinrl.runs import checkpoint
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Evaluation
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.train import train
+from langevinrl.storage import checkpoint
+from langevinrl.storage.folder import RunFolder
 
 FIELDS: dict[str, Any] = {
     "agent": "lql", "hyperparameters": {"hidden": (8, 8), "num_steps": 3}, "iterations": 6,

@@ -16,7 +16,7 @@ from langevinrl.model import Model
 from langevinrl.runs import train
 from langevinrl.runs.changes import FREE, changed_fields, require_unchanged
 from langevinrl.runs.config import BESIDE_LEARNING, RunConfig
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 # Every field has a value here that is not the run's own.

@@ -11,10 +11,10 @@ import toys
 from tiny import TINY_RUN
 
 from langevinrl.envs.faults import EnvError
+from langevinrl.logs.episodes import EpisodeStats
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.episodes import EpisodeStats
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.train import resume, train
+from langevinrl.storage.folder import RunFolder
 
 
 class Fragile(toys.SavedClock):

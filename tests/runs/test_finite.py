@@ -15,7 +15,6 @@ import pytest
 from langevinrl.errors import UserError
 from langevinrl.runs import train
 from langevinrl.runs.callbacks import Callback
-from langevinrl.runs.checkpoint import load
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finite import (
     BadNumberError,
@@ -24,8 +23,9 @@ from langevinrl.runs.finite import (
     require_finite_state,
     require_finite_update,
 )
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.storage.checkpoint import load
+from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Batch
 
 

@@ -17,11 +17,12 @@ import pytest
 
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
-from langevinrl.runs import callbacks, checkpoint, train
+from langevinrl.runs import callbacks, train
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.disk import Disk
-from langevinrl.runs.folder import METADATA, RunFolder
 from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.storage import checkpoint
+from langevinrl.storage.disk import Disk
+from langevinrl.storage.folder import METADATA, RunFolder
 
 SMALL = {"hidden": (8, 8), "num_levels": 3, "embedding_size": 4}
 PLAIN: dict[str, Any] = {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
+from langevinrl.storage.checkpoint import Checkpoint
 
 CUT, END = 3, 6
 

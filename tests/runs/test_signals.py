@@ -17,10 +17,10 @@ from tiny import TINY_RUN
 from langevinrl.errors import STOP_SIGNALS
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.signals import listening
 from langevinrl.runs.train import Stopped, train
+from langevinrl.storage.folder import RunFolder
 
 RUN, INFO = cast(Run, None), cast(StepInfo, None)
 

@@ -16,7 +16,7 @@ from sweeping import TINY, assert_same, results, tiny_configs, until
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config
 from langevinrl.sweeps.queue import SweepFolder
 from langevinrl.sweeps.start import sweep

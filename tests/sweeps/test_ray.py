@@ -13,7 +13,7 @@ from ray_cluster import RayCluster, ray_cluster
 from sweeping import TINY, assert_same, tiny_configs, until
 
 from langevinrl.errors import UserError
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config
 from langevinrl.sweeps.queue import SweepFolder
 from langevinrl.sweeps.start import sweep

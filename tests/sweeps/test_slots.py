@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from langevinrl.errors import UserError
+from langevinrl.replay.buffer import Replay
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.replay import Replay
 from langevinrl.sweeps import slots
 from langevinrl.sweeps.slots import Slot, find_slots, fit_slots, replay_bytes
 from langevinrl.types import Spec

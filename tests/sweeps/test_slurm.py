@@ -16,7 +16,7 @@ from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
 from sweeping import TINY, assert_same, tiny_configs, until
 
 from langevinrl.errors import UserError
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config
 from langevinrl.sweeps.queue import Job, SweepFolder
 from langevinrl.sweeps.slurm import NUMBER

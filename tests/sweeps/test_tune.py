@@ -17,7 +17,7 @@ from sweeping import TINY, until
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Episode, Evaluation
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.space import Range, Search, read_search
 from langevinrl.sweeps.trial import Watched, read_score

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langevinrl.errors import UserError
-from langevinrl.runs.files import read_text
+from langevinrl.storage.files import read_text
 
 NEEDED = ("agent", "env", "seed", "iterations", "return")  # columns; the others may be missing
 

@@ -14,8 +14,8 @@ from langevinrl.analysis.colours import choose_colours
 from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
 from langevinrl.registry import METHODS, label_of
-from langevinrl.runs.files import read_json, read_text
-from langevinrl.runs.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
+from langevinrl.storage.files import read_json, read_text
+from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
 
 Status: TypeAlias = Literal["done", "cut", "failed", "none"]
 

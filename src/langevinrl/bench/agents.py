@@ -24,7 +24,7 @@ from langevinrl.bench.plain import PLAIN, Plain
 from langevinrl.bench.timing import Acting, Timer, Updating, gemm_rate
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
-from langevinrl.runs.versions import versions
+from langevinrl.storage.versions import versions
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
 SIZES = {"HalfCheetah": Spec(17, 6), "Humanoid": Spec(376, 17)}

@@ -31,11 +31,11 @@ from langevinrl.bench.plain.walking import nclql_act
 from langevinrl.errors import UserError
 from langevinrl.export import NumpyPolicy, export
 from langevinrl.model import Model
-from langevinrl.runs import checkpoint
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import observation_seed
-from langevinrl.runs.folder import STATE, RunFolder
-from langevinrl.runs.versions import versions
+from langevinrl.storage import checkpoint
+from langevinrl.storage.folder import STATE, RunFolder
+from langevinrl.storage.versions import versions
 from langevinrl.types import Array, PyTree, Spec
 
 CHEETAH = Spec(17, 6)

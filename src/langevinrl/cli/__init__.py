@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from langevinrl.errors import Interrupted, UserError, in_flags, unknown
-from langevinrl.runs.trust import MODULE_NAME, search_here
+from langevinrl.storage.trust import MODULE_NAME, search_here
 
 # A verb is the `main` of the file of its name.
 VERBS: dict[str, str] = {

@@ -47,7 +47,7 @@ def show(folder: Path) -> None:
     from langevinrl.analysis.figures import write_figure
     from langevinrl.analysis.records import find_runs, group_runs
     from langevinrl.analysis.report_tables import print_returns
-    from langevinrl.runs.folder import RunFolder
+    from langevinrl.storage.folder import RunFolder
 
     groups = group_runs(find_runs([folder]))
     print_returns(groups)

@@ -13,8 +13,8 @@ from langevinrl.analysis.figures import write_figure
 from langevinrl.analysis.records import find_runs, group_runs
 from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
-from langevinrl.runs.files import require_no_link
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.files import require_no_link
+from langevinrl.storage.folder import RunFolder
 
 
 @dataclass(frozen=True)

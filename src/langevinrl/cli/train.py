@@ -15,7 +15,7 @@ from langevinrl.cli import agents
 from langevinrl.cli.forms import parse, show
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig, agent_class, agent_fields
-from langevinrl.runs.trust import importing_names, require_trusted
+from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 

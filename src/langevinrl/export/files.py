@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.envs.factory import EnvLike, as_factory
+from langevinrl.envs.source import identify
 from langevinrl.errors import UserError, unknown
 from langevinrl.policies.chain import act
 from langevinrl.policies.methods import describe
 from langevinrl.policies.tables import Box, Facts, Policy, to_json
-from langevinrl.runs.environment import identify
-from langevinrl.runs.files import require_no_link
 from langevinrl.runs.saved import read_model
+from langevinrl.storage.files import require_no_link
 from langevinrl.types import Array
 
 Format: TypeAlias = Literal["numpy", "stablehlo", "onnx"]

@@ -19,13 +19,13 @@ import warnings
 from typing import Any
 
 from langevinrl.envs.faults import EnvError
-from langevinrl.runs import checkpoint
+from langevinrl.logs.progress import ProgressLine
 from langevinrl.runs.diagnose import Diagnosis
 from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
 from langevinrl.runs.finite import require_finite_state
-from langevinrl.runs.folder import STATE, RunFolder, RunLog
 from langevinrl.runs.loop import Run, StepInfo
-from langevinrl.runs.progress import ProgressLine
+from langevinrl.storage import checkpoint
+from langevinrl.storage.folder import STATE, RunFolder, RunLog
 
 
 class Callback:

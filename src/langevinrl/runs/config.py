@@ -18,9 +18,9 @@ from langevinrl.errors import UserError, field, require_none, said, unknown
 from langevinrl.registry import METHODS, Method
 from langevinrl.runs.checks import field_mistakes, plain
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
-from langevinrl.runs.files import read_json, write_text
 from langevinrl.runs.presets import PAPER, Default, preset_names, preset_values, spell_out
-from langevinrl.runs.trust import importing_names, require_trusted
+from langevinrl.storage.files import read_json, write_text
+from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class RunConfig:
 
     @classmethod
     def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
-        """The configuration in a file, whose names are fit to be followed (`runs.trust`)."""
+        """The configuration in a file, whose names are fit to be followed (`storage.trust`)."""
         config = cls.parse(path)
         require_trusted(path, config.imported(), trust)
         return config

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.agents import Agent
+from langevinrl.replay.buffer import Replay
 from langevinrl.runs import compiled
-from langevinrl.runs.replay import Replay
 from langevinrl.types import Array, Key, PyTree
 
 NUM_OBSERVATIONS = 8  # per seed, spread evenly over what replay holds

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from langevinrl.errors import UserError, field
-from langevinrl.runs.folder import RunFolder
+from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Array, Batch
 
 MOST_ROWS = 1_000  # of a batch that a report lists

@@ -14,16 +14,17 @@ import numpy as np
 from langevinrl.agents import Agent
 from langevinrl.envs.check import require_sound
 from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
-from langevinrl.runs import checkpoint, compiled
-from langevinrl.runs.checkpoint import Checkpoint
+from langevinrl.logs.episodes import EpisodeStats
+from langevinrl.replay.buffer import Replay
+from langevinrl.replay.n_step import discount_of
+from langevinrl.runs import compiled
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.episodes import EpisodeStats
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.finite import LastUpdate, require_finite_actions, require_finite_update
-from langevinrl.runs.folder import ENVS, REPLAY, STATE
 from langevinrl.runs.metadata import require_metadata, told_as_damage
-from langevinrl.runs.replay import Replay
-from langevinrl.runs.returns import discount_of
+from langevinrl.storage import checkpoint
+from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.folder import ENVS, REPLAY, STATE
 from langevinrl.types import Array, PyTree, Spec
 
 if TYPE_CHECKING:

@@ -12,17 +12,18 @@ import numpy as np
 
 from langevinrl.agents import Agent
 from langevinrl.envs.factory import EnvLike, as_factory
+from langevinrl.envs.source import EnvSource
 from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
-from langevinrl.runs import checkpoint, compiled
+from langevinrl.runs import compiled
 from langevinrl.runs.changes import require_unchanged
-from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.environment import EnvSource
-from langevinrl.runs.files import read_json, write_text
-from langevinrl.runs.folder import STATE, RunFolder
-from langevinrl.runs.trust import importing_names, require_trusted
+from langevinrl.storage import checkpoint
+from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.files import read_json, write_text
+from langevinrl.storage.folder import STATE, RunFolder
+from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import PyTree
 
 NAME_IT = "Name the environment: Model.load(DIR, env=...)"

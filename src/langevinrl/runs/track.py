@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.logs.trackers import TrackedRun, Worker
 from langevinrl.runs.callbacks import Callback, Record
 from langevinrl.runs.evaluate import Evaluation
-from langevinrl.runs.folder import RunFolder
 from langevinrl.runs.loop import Run, StepInfo
-from langevinrl.runs.trackers import TrackedRun, Worker
+from langevinrl.storage.folder import RunFolder
 
 PLACE = ("iterations", "env_steps", "updates", "seed")  # of a row of metrics: where, not what
 CLOCK = ("time/iterations", "time/total_timesteps", "time/time_elapsed", "time/fps")

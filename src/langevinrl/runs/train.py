@@ -15,8 +15,7 @@ import jax
 from langevinrl.envs.factory import EnvFactory, as_factory
 from langevinrl.envs.faults import EnvError, OnError
 from langevinrl.errors import Interrupted, UserError, field, require_none, said
-from langevinrl.runs import checkpoint
-from langevinrl.runs.cache import use_cache
+from langevinrl.logs.trackers import require_trackers
 from langevinrl.runs.callbacks import (
     Callback,
     PlayEpisodes,
@@ -25,22 +24,23 @@ from langevinrl.runs.callbacks import (
     Save,
 )
 from langevinrl.runs.changes import require_unchanged
-from langevinrl.runs.checkpoint import Checkpoint
 from langevinrl.runs.checks import field_mistakes
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.files import reason_of
 from langevinrl.runs.finite import BadNumberError, write_report
-from langevinrl.runs.folder import ENVS, REPLAY, STATE, RunFolder
-from langevinrl.runs.hold import Hold
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.metadata import require_metadata
-from langevinrl.runs.places import hold_again, require_available, take
 from langevinrl.runs.saved import write_spaces
 from langevinrl.runs.signals import heard, listening
 from langevinrl.runs.track import Track
-from langevinrl.runs.trackers import require_trackers
-from langevinrl.runs.trust import importing_names, remember, require_outside, require_trusted
-from langevinrl.runs.versions import versions
+from langevinrl.storage import checkpoint
+from langevinrl.storage.cache import use_cache
+from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.files import reason_of
+from langevinrl.storage.folder import ENVS, REPLAY, STATE, RunFolder
+from langevinrl.storage.locks import Hold
+from langevinrl.storage.places import hold_again, require_available, take
+from langevinrl.storage.trust import importing_names, remember, require_outside, require_trusted
+from langevinrl.storage.versions import versions
 
 # What a disk says, of whichever file: full, over its quota, read-only, broken, gone.
 DISK_ERRORS = (

@@ -24,14 +24,15 @@ import numpy as np
 from langevinrl.agents import Agent
 from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed, name_of, resolve
 from langevinrl.errors import UserError, unknown
-from langevinrl.runs import checkpoint, compiled
-from langevinrl.runs.cache import use_cache
+from langevinrl.runs import compiled
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.evaluate import Evaluation, observation_seed, policy
-from langevinrl.runs.files import require_no_link
-from langevinrl.runs.folder import STATE, VIDEO, VIDEOS, RunFolder, checkpoint_name
 from langevinrl.runs.loop import Run
 from langevinrl.runs.train import read_config
+from langevinrl.storage import checkpoint
+from langevinrl.storage.cache import use_cache
+from langevinrl.storage.files import require_no_link
+from langevinrl.storage.folder import STATE, VIDEO, VIDEOS, RunFolder, checkpoint_name
 from langevinrl.types import PyTree
 
 RGB = "rgb_array"  # Gymnasium's word for frames as arrays

@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from langevinrl.runs.folder import CLAIM
-from langevinrl.runs.processes import age, started
+from langevinrl.storage.folder import CLAIM
+from langevinrl.storage.processes import age, started
 
 EXPIRY = 120.0  # seconds without a sign of life after which a claim on another machine is dead
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.trust import search_here
+from langevinrl.storage.trust import search_here
 from langevinrl.sweeps.slots import Slot, stay_on
 
 REPEATS = 3  # timed iterations

@@ -15,8 +15,8 @@ from typing import Any
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
 from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class
-from langevinrl.runs.files import read_json, read_text
-from langevinrl.runs.trust import importing_names, remember, require_trusted
+from langevinrl.storage.files import read_json, read_text
+from langevinrl.storage.trust import importing_names, remember, require_trusted
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.

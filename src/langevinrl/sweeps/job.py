@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError
-from langevinrl.runs.folder import DONE, PROGRAMS, PROGRESS
-from langevinrl.runs.trust import is_remembered, made_by_us, remember, require_trusted, search_here
+from langevinrl.storage.folder import DONE, PROGRAMS, PROGRESS
+from langevinrl.storage.trust import (
+    is_remembered,
+    made_by_us,
+    remember,
+    require_trusted,
+    search_here,
+)
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.claims import Claim, LostClaimError
 from langevinrl.sweeps.queue import Job, SweepFolder, is_begun, write
@@ -77,10 +83,10 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
 
 
 def _work(folder: SweepFolder, job: Job, beat: Heartbeat, keep_replay: bool) -> Outcome:
-    from langevinrl.runs import checkpoint
-    from langevinrl.runs.cache import use_cache
-    from langevinrl.runs.folder import RunFolder
     from langevinrl.runs.train import Stopped, resume, train
+    from langevinrl.storage import checkpoint
+    from langevinrl.storage.cache import use_cache
+    from langevinrl.storage.folder import RunFolder
     from langevinrl.sweeps.watch import Watch
 
     if job.config.compilation_cache:  # seeds of one configuration are one program

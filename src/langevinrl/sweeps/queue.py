@@ -20,8 +20,8 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
 from langevinrl.runs.config import RunConfig, as_written
-from langevinrl.runs.files import read_json
-from langevinrl.runs.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
+from langevinrl.storage.files import read_json
+from langevinrl.storage.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.grid import job_id
 

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from langevinrl.errors import UserError
+from langevinrl.replay.memory import free_memory
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.memory import free_memory
 
 # A process of its own for each core gets half as much again done as one on two cores: the matrices
 # are too small to be shared out.

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.envs.vector import task_sizes
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.folder import SWEEP
-from langevinrl.runs.trust import made_by_us, remember, require_trusted
+from langevinrl.storage.folder import SWEEP
+from langevinrl.storage.trust import made_by_us, remember, require_trusted
 from langevinrl.sweeps.grid import Grid, job_id, seeds_together
 from langevinrl.sweeps.local import LocalWorkers
 from langevinrl.sweeps.queue import Job, SweepFolder

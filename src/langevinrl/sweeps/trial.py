@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langevinrl.runs.callbacks import Callback
-from langevinrl.runs.checkpoint import keep_weights_only
 from langevinrl.runs.evaluate import Evaluation
-from langevinrl.runs.folder import DONE, RunFolder
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.train import Stopped, resume, train
-from langevinrl.runs.trust import remember, search_here
+from langevinrl.storage.checkpoint import keep_weights_only
+from langevinrl.storage.folder import DONE, RunFolder
+from langevinrl.storage.trust import remember, search_here
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.grid import require_names
 from langevinrl.sweeps.job import EXITS, Heartbeat

@@ -21,8 +21,8 @@ from rich.console import Console
 
 from langevinrl.errors import Interrupted, UserError, free_signals
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.files import read_json
-from langevinrl.runs.folder import JOB_STATE, JOBS
+from langevinrl.storage.files import read_json
+from langevinrl.storage.folder import JOB_STATE, JOBS
 from langevinrl.sweeps import claims
 from langevinrl.sweeps.grid import job_id, require_names
 from langevinrl.sweeps.queue import Job, write

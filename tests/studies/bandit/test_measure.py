@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from langevinrl.analysis.tables import read_csv, write_csv
-from langevinrl.envs.bandit import soft_policy
+from langevinrl.studies.bandit.env import soft_policy
 from langevinrl.studies.bandit.measure import measure
 from langevinrl.studies.bandit.table import table_row
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl.envs.bandit import near_high_modes
 from langevinrl.studies.bandit import search
+from langevinrl.studies.bandit.env import near_high_modes
 from langevinrl.studies.bandit.settings import SEARCH, TRAININGS, BanditConfig
 
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import pytest
 
 from langevinrl.agents.lql import LQL, State
-from langevinrl.envs.bandit import reward
 from langevinrl.learner import Learner
+from langevinrl.studies.bandit.env import reward
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.sweep import sweep_direction, sweep_gradient
 from langevinrl.types import Array, PyTree, Spec

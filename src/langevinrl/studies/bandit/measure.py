@@ -11,7 +11,7 @@ import numpy as np
 
 from langevinrl.agents import Agent
 from langevinrl.analysis.tables import Row
-from langevinrl.envs import bandit as env
+from langevinrl.studies.bandit import env
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.training import constant_obs, key_for
 from langevinrl.types import Array, Key, PyTree

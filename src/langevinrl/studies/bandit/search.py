@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.analysis.tables import Row
-from langevinrl.envs import bandit as env
 from langevinrl.samplers.langevin import Chain, annealed_plan, constant_plan, draw, geometric_sigmas
+from langevinrl.studies.bandit import env
 from langevinrl.studies.bandit.settings import CHAIN_STEPS, SEARCH, BanditConfig
 from langevinrl.studies.bandit.training import key_for
 from langevinrl.types import Array, Key

@@ -9,8 +9,8 @@ from typing import Any
 
 import tyro
 
-from langevinrl.envs.bandit import BOUND
 from langevinrl.errors import UserError, unknown
+from langevinrl.studies.bandit.env import BOUND
 
 # One state and no future: the critic's target is the reward itself.
 COMMON: dict[str, Any] = {"gamma": 0.0, "reward_scale": 1.0, "hidden": (64, 64, 64)}

@@ -17,10 +17,10 @@ from rich.console import Console
 from langevinrl.agents.lql import LQL
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.analysis.tables import Row, write_csv
-from langevinrl.envs import bandit as env
 from langevinrl.errors import UserError
 from langevinrl.registry import label_of
-from langevinrl.runs.versions import versions
+from langevinrl.storage.versions import versions
+from langevinrl.studies.bandit import env
 from langevinrl.studies.bandit.chains import follow_chains
 from langevinrl.studies.bandit.figures import draw_figures
 from langevinrl.studies.bandit.measure import exact_law, measure, sample

@@ -12,8 +12,8 @@ import numpy as np
 from langevinrl.agents.lql import LQL
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.analysis.tables import Row
-from langevinrl.envs.bandit import WIDTH
 from langevinrl.studies.bandit.chains import trace
+from langevinrl.studies.bandit.env import WIDTH
 from langevinrl.studies.bandit.measure import measure
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.training import constant_obs, each_seed, key_for

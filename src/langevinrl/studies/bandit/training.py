@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from langevinrl.agents import Agent
-from langevinrl.envs.bandit import Bandit
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
+from langevinrl.studies.bandit.env import Bandit
 from langevinrl.studies.bandit.settings import COMMON, TRAININGS, WARMUP, BanditConfig
 from langevinrl.types import Array, Key, PyTree
 
@@ -39,7 +39,7 @@ def run_settings(config: BanditConfig, name: str) -> RunConfig:
     method = TRAININGS[name]
     shorter = 10 if config.quick else 1
     return RunConfig(
-        env="langevinrl.envs.bandit:make",
+        env="langevinrl.studies.bandit.env:make",
         agent=name,
         hyperparameters=COMMON | method.hyperparameters,
         iterations=method.updates // UPDATES // shorter,

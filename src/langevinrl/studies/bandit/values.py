@@ -11,7 +11,7 @@ import numpy as np
 from langevinrl.agents.lql import LQL
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.analysis.tables import Row
-from langevinrl.envs import bandit as env
+from langevinrl.studies.bandit import env
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.training import constant_obs, each_seed
 from langevinrl.types import Array, PyTree

@@ -1,0 +1,1 @@
+"""Console progress, experiment trackers and episode statistics."""

@@ -1,0 +1,1 @@
+"""Replay buffer, final observations and n-step returns."""

@@ -1,0 +1,209 @@
+"""Replay: a ring of transitions in host memory, one per seed, each observation stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from langevinrl.errors import UserError, field
+from langevinrl.replay.final_obs import FinalObs
+from langevinrl.replay.memory import free_memory
+from langevinrl.replay.n_step import sum_rewards
+from langevinrl.types import Batch, Spec, Transition
+
+BLOCK = 4096  # rows of an older checkpoint looked at together
+
+
+class Replay:
+    """The last `capacity` transitions of every seed; drawn uniformly with replacement.
+
+    Every seed adds E = `num_envs` rows a step, so the next step of a row's environment stands E
+    rows further on, and its observation is the row's next observation.  Where it is not, as an
+    episode ended or the environments were started afresh, the true one is kept apart: found by
+    comparing the two, so that no caller has to tell.  Memory is claimed from the system only as
+    rows are first written.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        capacity: int,
+        seeds: Sequence[int],
+        columns: dict[str, str] | None = None,
+        *,
+        num_envs: int = 1,
+    ) -> None:
+        """`columns`: further ones and the field each starts as; `num_envs`: rows a step adds."""
+        if capacity < num_envs:
+            raise UserError(f"{field('capacity', capacity)} is less than {num_envs} environments")
+        self.capacity, self.num_envs, self.columns = capacity, num_envs, columns or {}
+        self.size = self.position = 0
+        self.generators = [np.random.default_rng([seed, 0x5EED]) for seed in seeds]
+        shapes: dict[str, tuple[int, ...]] = {
+            "obs": (spec.obs_dim,),
+            "action": (spec.act_dim,),
+            "reward": (),
+            "bootstrap": (),
+        }
+        shapes |= {name: shapes[source] for name, source in self.columns.items()}
+        numbers = 1 + sum(int(np.prod(shape)) for shape in shapes.values())  # 1: final_obs.place
+        # Final observations come on top, one for each episode end among the rows.
+        self.num_bytes = 4 * len(seeds) * capacity * numbers
+        _check_fits(self.num_bytes, capacity)
+        self.rings = {
+            name: np.zeros((len(seeds), capacity, *shape), np.float32)
+            for name, shape in shapes.items()
+        }
+        self.final_obs = FinalObs(len(seeds), capacity, spec.obs_dim)
+        # What the last step led to, (S, E, O): no row has it yet.
+        self.newest = np.zeros((len(seeds), num_envs, spec.obs_dim), np.float32)
+
+    def add(self, transition: Transition) -> None:
+        """Store one step of E environments; the oldest rows make room."""
+        if transition.reward.shape[1] != self.num_envs:
+            raise ValueError(f"{transition.reward.shape[1]} environments, not {self.num_envs}")
+        if self.size:
+            self._keep_apart(self._newest_rows(), self.newest, transition.obs)
+        rows = (self.position + np.arange(self.num_envs)) % self.capacity
+        self.final_obs.drop(rows)
+        stored = transition._asdict()
+        for name, ring in self.rings.items():
+            ring[:, rows] = stored[self.columns.get(name, name)]
+        self.newest[...] = transition.next_obs
+        self.position = (self.position + self.num_envs) % self.capacity
+        self.size = min(self.size + self.num_envs, self.capacity)
+
+    def sample(self, batch_size: int, *, n_step: int = 1, gamma: float = 1.0) -> Batch:
+        """A batch per seed, (S, B, ...); each seed draws from a generator of its own.
+
+        With `n_step` above 1, rewards are summed over so many rows, discounted by `gamma`; the
+        rows that are drawn are the same, and so is what `rewrite` writes to.
+        """
+        row = np.stack([g.integers(self.size, size=batch_size) for g in self.generators])
+        drawn: dict[str, Any] = {name: _pick(ring, row) for name, ring in self.rings.items()}
+        extra = {name: drawn.pop(name) for name in self.columns}
+        last = row
+        if n_step > 1:
+            drawn["reward"], drawn["bootstrap"], last = sum_rewards(self, row, n_step, gamma)
+        drawn["next_obs"] = self.next_obs(last)
+        return Batch(**drawn, row=row.astype(np.int32), extra=extra)  # type: ignore[arg-type]
+
+    def next_obs(self, row: np.ndarray) -> np.ndarray:
+        """The true next observations (S, B, O) of rows (S, B)."""
+        found = _pick(self.rings["obs"], row + self.num_envs)
+        age = (self.position - 1 - row) % self.capacity  # 0 for the last row that was written
+        if (seed_at := np.nonzero(age < self.num_envs))[0].size:
+            found[seed_at] = self.newest[seed_at[0], self.num_envs - 1 - age[seed_at]]
+        self.final_obs.fill(row, found)
+        return found
+
+    def rewrite(self, row: np.ndarray, columns: dict[str, np.ndarray]) -> None:
+        """Overwrite extra columns at the rows a batch came from."""
+        seed = np.arange(len(row))[:, None]
+        for name, values in columns.items():
+            self.rings[name][seed, row] = values
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """For a checkpoint: the filled rows of every ring, and next observations not in them."""
+        rows = {name: ring[:, : self.size] for name, ring in self.rings.items()}
+        return rows | self.final_obs.arrays() | {"newest": self.newest}
+
+    def metadata(self) -> dict[str, Any]:
+        """What JSON can hold of it: how full it is, and where its generators stand."""
+        return {
+            "size": self.size,
+            "position": self.position,
+            "capacity": self.capacity,
+            "num_envs": self.num_envs,
+            "generators": [generator.bit_generator.state for generator in self.generators],
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
+        """Go on from what `arrays` and `metadata` gave, also from before observations were shared.
+
+        Takes its arrays out of `arrays`: whoever goes on holding that holds no second replay, and
+        no file of a checkpoint that is long gone.
+        """
+        self._require_same_sizes(metadata)
+        self.size, self.position = metadata["size"], metadata["position"]
+        for name, ring in self.rings.items():
+            rows = ring[:, : self.size]
+            rows[...] = _take(arrays, name, rows)
+        if "next_obs" in arrays:
+            self._share(_take(arrays, "next_obs", self.rings["obs"][:, : self.size]))
+        else:
+            self.newest[...] = _take(arrays, "newest", self.newest)
+            self.final_obs.restore(arrays, self.size)
+        try:
+            for generator, state in zip(self.generators, metadata["generators"], strict=True):
+                generator.bit_generator.state = state
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"checkpoint's replay has no sound generators: {error}") from error
+
+    def _require_same_sizes(self, saved: dict[str, Any]) -> None:
+        """Rows of another ring would be read in another order, and rows of zeros among them."""
+        said = "checkpoint's replay does not fit this run"
+        for name in ("capacity", "num_envs"):  # which older checkpoints do not tell
+            mine = getattr(self, name)
+            if saved.get(name, mine) != mine:
+                raise UserError(f"{said}: it has {field(name, saved[name])}, this run has {mine}")
+        size, position = saved.get("size"), saved.get("position")
+        full = size == self.capacity and position in range(self.capacity)
+        filling = size in range(0, self.capacity, self.num_envs) and position == size
+        if not (type(size) is type(position) is int and (full or filling)):
+            told = f"{size} rows, the next at {position}"
+            raise UserError(
+                f"{said}: {told}, cannot be of {self.capacity} filled {self.num_envs} at a time"
+            )
+
+    def _share(self, next_obs: np.ndarray) -> None:
+        """Keep of all next observations (S, size, O) those that are not the following row's."""
+        if not self.size:
+            return
+        self.newest[...] = next_obs[:, self._newest_rows()]
+        for start in range(0, self.size, BLOCK):
+            row = np.arange(start, min(start + BLOCK, self.size))
+            row = row[(self.position - 1 - row) % self.capacity >= self.num_envs]
+            following = self.rings["obs"][:, (row + self.num_envs) % self.capacity]
+            self._keep_apart(row, next_obs[:, row], following)
+
+    def _newest_rows(self) -> np.ndarray:
+        """The rows (E,) of the last step."""
+        return (self.position - self.num_envs + np.arange(self.num_envs)) % self.capacity
+
+    def _keep_apart(self, row: np.ndarray, next_obs: np.ndarray, following: np.ndarray) -> None:
+        """Keep the next observations (S, N, O) of rows (N,) that differ from what follows them.
+
+        To the bit, as bytes: 0.0 and -0.0 are equal numbers, and NaN is unequal to itself.
+        """
+        bits = next_obs.view(np.uint32) != np.asarray(following, np.float32).view(np.uint32)
+        seed, at = np.nonzero(bits.any(axis=-1))
+        self.final_obs.put(seed, row[at], next_obs[seed, at])
+
+
+def _pick(ring: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Rows (S, B) of a ring (S, capacity, ...), counted round it."""
+    found = np.empty((*row.shape, *ring.shape[2:]), ring.dtype)
+    for own, its_rows, place in zip(ring, row, found, strict=True):
+        own.take(its_rows, axis=0, out=place, mode="wrap")
+    return found
+
+
+def _take(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
+    """Take an array that must be of the shape and type of another."""
+    array = arrays.pop(name, None)
+    if array is None or (array.shape, array.dtype) != (like.shape, like.dtype):
+        raise UserError(f"checkpoint's replay does not fit this run: {name} differs")
+    return array
+
+
+def _check_fits(num_bytes: int, capacity: int) -> None:
+    available = free_memory()
+    if num_bytes > available:
+        fitting = int(capacity * 0.8 * available / num_bytes)
+        raise UserError(
+            f"replay would need {num_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; "
+            f"try {field('capacity', fitting)} or fewer {field('seeds')}"
+        )

@@ -1,0 +1,1 @@
+"""Files of a run: folder layout, checkpoints, locks and trust."""

@@ -1,0 +1,76 @@
+"""Training's own episodes: summed per environment, the last hundred kept, whole after a resume."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from langevinrl.logs.episodes import WINDOW, EpisodeStats
+
+
+def step(stats: EpisodeStats, rewards: list[float], ended: list[bool]) -> None:
+    stats.add(np.array([rewards]), np.array([ended]))
+
+
+def test_returns_and_lengths_are_those_of_whole_episodes() -> None:
+    stats = EpisodeStats((1, 2))
+    step(stats, [1.0, 10.0], [False, False])
+    assert stats.means(0) == {}
+    step(stats, [2.0, 20.0], [True, False])
+    assert stats.means(0) == {"rollout/ep_rew_mean": 3.0, "rollout/ep_len_mean": 2.0}
+    step(stats, [5.0, 30.0], [False, True])
+    assert stats.means(0) == {"rollout/ep_rew_mean": 31.5, "rollout/ep_len_mean": 2.5}
+
+
+def test_the_mean_is_over_the_last_hundred_of_each_seed() -> None:
+    stats = EpisodeStats((2, 1))
+    for episode in range(WINDOW + 50):
+        stats.add(np.array([[float(episode)], [-1.0]]), np.ones((2, 1), bool))
+    assert stats.means(0)["rollout/ep_rew_mean"] == np.mean(np.arange(50, 150))
+    assert stats.means(1)["rollout/ep_rew_mean"] == -1.0
+
+
+def restored(saved: EpisodeStats, exact: bool) -> EpisodeStats:
+    stats = EpisodeStats((1, 2))
+    stats.restore(json.loads(json.dumps(saved.metadata())), exact)
+    return stats
+
+
+def test_a_checkpoint_holds_all_of_it() -> None:
+    stats = EpisodeStats((1, 2))
+    step(stats, [0.1, 0.2], [True, False])
+    again = restored(stats, exact=True)
+    for one in (stats, again):
+        step(one, [0.3, 0.7], [True, True])
+    assert again.metadata() == stats.metadata()
+    assert again.means(0) == stats.means(0)
+
+
+def test_what_was_under_way_is_dropped_if_environments_restart() -> None:
+    stats = EpisodeStats((1, 2))
+    step(stats, [5.0, 100.0], [True, False])
+    again = restored(stats, exact=False)
+    step(again, [1.0, 1.0], [True, True])
+    assert list(again.recent[0]) == [(5.0, 1), (1.0, 1), (1.0, 1)]
+
+
+def test_a_checkpoint_of_an_older_version_counts_from_its_next_whole_episode() -> None:
+    stats = EpisodeStats((1, 1))
+    stats.restore(None, exact=True)
+    step(stats, [3.0], [True])  # began before
+    assert stats.means(0) == {}
+    step(stats, [4.0], [True])
+    assert stats.means(0)["rollout/ep_rew_mean"] == 4.0
+
+
+def test_a_run_logs_them_for_each_seed(tiny_run: Path) -> None:
+    """Its task is cut off after seven steps and pays 1 + an action within 2."""
+    rows = [json.loads(line) for line in (tiny_run / "metrics.jsonl").read_text().splitlines()]
+    assert {row["rollout/ep_len_mean"] for row in rows} == {7.0}
+    returns = {row["seed"]: row["rollout/ep_rew_mean"] for row in rows}
+    assert all(abs(value) < 21 for value in returns.values())
+    assert returns[3] != returns[4]
+    assert returns[3] == pytest.approx(7.0, abs=2.0)  # mostly of the random warm-up

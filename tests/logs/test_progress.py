@@ -1,0 +1,112 @@
+"""One line on the console: what it says, what goes first when there is no room, none if quiet."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+from rich.console import Console
+
+from langevinrl.logs import progress
+from langevinrl.logs.progress import ProgressLine, time_left
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_away_from_a_terminal_there_is_a_line_per_evaluation(
+    capsys: pytest.CaptureFixture[str], clock: list[float]
+) -> None:
+    line = ProgressLine("lql Hopper-v4", total=1000, start=0)
+    clock[0] = 30.0  # warm-up and compilation
+    line.evaluation(50, 1.0, 0.5)
+    line.advance(100)
+    clock[0] += 10.0
+    line.advance(200)
+    line.evaluation(200, 12.34, 0.5)
+    line.close()
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "lql Hopper-v4  50/1000  return 1.0 ± 0.5"
+    assert second == "lql Hopper-v4  200/1000  10.0 it/s  1.3 min left  return 12.3 ± 0.5"
+
+
+def test_away_from_a_terminal_it_beats_once_a_minute(
+    capsys: pytest.CaptureFixture[str], clock: list[float]
+) -> None:
+    line = ProgressLine("lql Hopper-v4", total=1000, start=0)
+    for second in range(0, 130):
+        clock[0] = float(second)
+        line.warmup(second, 1000)
+    for second in range(130, 260):
+        clock[0] = float(second)
+        line.advance(second - 129)
+    line.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "lql Hopper-v4  0/1000  warm-up 60/1000",
+        "lql Hopper-v4  0/1000  warm-up 120/1000",
+        "lql Hopper-v4  51/1000  1.0 it/s  15.8 min left",
+        "lql Hopper-v4  111/1000  1.0 it/s  14.8 min left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "kept", "gone"),
+    [
+        (120, ["nclql HalfCheetah-v5", "it/s", "return 5000.0 ± 250.0", "━"], []),
+        (80, ["nclql HalfCheetah-v5", "return 5000.0"], ["━", "it/s"]),
+        (60, ["nclql HalfCheetah-v5"], ["return", "it/s"]),
+        (38, [], ["nclql"]),
+    ],
+)
+def test_a_narrow_terminal_drops_the_bar_first_and_never_total_and_time_left(
+    width: int, kept: list[str], gone: list[str], clock: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "Console", lambda quiet: terminal)
+    line = ProgressLine("nclql HalfCheetah-v5", total=1_000_000, start=0)
+    line.advance(100)
+    clock[0] = 10.0
+    line.advance(123_456)
+    line.evaluation(123_456, 5000.0, 250.0)
+    page = Console(file=io.StringIO(), width=width, record=True)
+    page.print(line.progress.get_renderable())
+    said = page.export_text()
+    line.close()
+    for words in ["123456/1000000", "1.2 min left", *kept]:
+        assert words in said
+    for words in [*gone, "…"]:
+        assert words not in said
+
+
+def test_what_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ProgressLine("lql [/x]:Env", total=10, start=0)
+    line.say("runs/[/x] [red] :smile:")
+    line.evaluation(1, 0.0, 0.0)
+    line.close()
+    assert capsys.readouterr().out.splitlines() == [
+        "runs/[/x] [red] :smile:",
+        "lql [/x]:Env  1/10  return 0.0 ± 0.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(42, "42 s left"), (78, "1.3 min left"), (7_500, "2 h 05 min left"), (3e5, "3.5 days left")],
+)
+def test_time_left_in_words(seconds: float, words: str) -> None:
+    assert time_left(seconds) == words
+
+
+def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ProgressLine("lql Hopper-v4", total=10, start=0, quiet=True)
+    line.advance(1)
+    line.evaluation(1, 0.0, 0.0)
+    line.close()
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,85 @@
+"""Replay in a run taken up again: from an older checkpoint, or with environments begun afresh."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from langevinrl.replay.buffer import Replay
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.loop import Run
+from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.folder import REPLAY
+
+CUT, END, CAPACITY = 4, 9, 50  # iterations; the ring has come round before the cut
+
+
+def config(env: str, n_step: int = 1) -> RunConfig:
+    hyperparameters = {"hidden": (4, 4), "num_steps": 2}
+    return RunConfig(
+        env, agent="lql", hyperparameters=hyperparameters, iterations=END, seeds=2, num_envs=3,
+        warmup=48, capacity=CAPACITY, batch_size=16, eval_every=END, out="unused", n_step=n_step,
+    ).resolved()  # fmt: skip
+
+
+def all_next_obs(replay: Replay) -> np.ndarray:
+    return replay.next_obs(np.tile(np.arange(replay.size), (2, 1)))
+
+
+def as_before(saved: Checkpoint, replay: Replay) -> Checkpoint:
+    """The checkpoint as it was when next observations were a column."""
+    arrays = {name: array.copy() for name, array in saved.arrays[REPLAY].items()}
+    for name in ("newest", "final_row", "final_obs"):
+        del arrays[name]
+    arrays["next_obs"] = all_next_obs(replay)
+    kept = ("size", "position", "generators")
+    metadata = {name: saved.metadata["replay"][name] for name in kept}
+    return Checkpoint(saved.arrays | {REPLAY: arrays}, saved.metadata | {"replay": metadata})
+
+
+def test_a_run_goes_on_exactly_from_a_checkpoint_of_before() -> None:
+    with Run(config("toys:golden")) as whole:
+        whole.until(CUT)
+        older = as_before(whole.checkpoint({}), whole.replay)
+        assert len(whole.replay.arrays()["final_row"])  # there are ends among the rows
+        whole.until(END)
+    with Run(config("toys:golden"), start=older) as resumed:
+        assert resumed.exact and not older.arrays[REPLAY]
+        resumed.until(END)
+    for name, array in whole.replay.arrays().items():
+        np.testing.assert_array_equal(array, resumed.replay.arrays()[name], err_msg=name)
+    assert whole.replay.metadata() == resumed.replay.metadata()
+    jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
+
+
+def test_a_run_with_returns_of_several_steps_goes_on_exactly() -> None:
+    with Run(config("toys:golden", n_step=3)) as whole:
+        whole.until(CUT)
+        saved = whole.checkpoint({})
+        copies = {part: {k: a.copy() for k, a in own.items()} for part, own in saved.arrays.items()}
+        whole.until(END)
+    with Run(config("toys:golden", n_step=3), start=saved._replace(arrays=copies)) as resumed:
+        resumed.until(END)
+    with Run(config("toys:golden")) as one_step:
+        one_step.until(END)
+    jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
+    assert whole.replay.metadata() == resumed.replay.metadata() == one_step.replay.metadata()
+    leaves = zip(jax.tree.leaves(whole.state), jax.tree.leaves(one_step.state), strict=True)
+    assert any((np.asarray(a) != np.asarray(b)).any() for a, b in leaves)
+
+
+def test_environments_that_started_afresh_do_not_change_what_was_seen() -> None:
+    """Their first observation is no row's next one, though no episode is said to have ended."""
+    with Run(config("toys:unsaved")) as run:
+        run.until(CUT)
+        saved = run.checkpoint({})
+        arrays = {name: array.copy() for name, array in saved.arrays[REPLAY].items()}
+        rows, before = run.replay._newest_rows(), all_next_obs(run.replay)
+    start = Checkpoint(saved.arrays | {REPLAY: arrays}, saved.metadata)
+    with Run(config("toys:unsaved"), start=start) as resumed:
+        assert not resumed.exact
+        for _ in range(3):
+            resumed.advance()
+    np.testing.assert_array_equal(all_next_obs(resumed.replay)[:, rows], before[:, rows])
+    following = (rows + 3) % CAPACITY
+    assert (resumed.replay.rings["obs"][:, following] != before[:, rows]).any(axis=-1).all()

@@ -1,0 +1,96 @@
+"""The compilation cache: where it lies, when it is off, and that programs are kept there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.experimental.compilation_cache import compilation_cache
+
+from langevinrl.runs.config import RunConfig
+from langevinrl.storage import cache
+from langevinrl.storage.cache import cache_folder, use_cache
+from langevinrl.sweeps.grid import job_id
+
+NAMES = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+
+
+@pytest.fixture
+def unset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that has no cache yet; put back as it was."""
+    before = {name: getattr(jax.config, name) for name in NAMES}
+    jax.config.update("jax_compilation_cache_dir", None)  # type: ignore[no-untyped-call]
+    for name in (cache.VARIABLE, "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
+    compilation_cache.reset_cache()
+
+
+@pytest.mark.usefixtures("unset")
+def test_it_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "langevinrl"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_folder() == tmp_path / ".cache" / "langevinrl"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    folder = use_cache()
+    host, version = os.uname().nodename, f"jax-{jax.__version__}"
+    assert folder == tmp_path / "xdg" / "langevinrl" / host / version
+    assert jax.config.jax_compilation_cache_dir == str(folder)
+    assert folder.stat().st_mode & 0o077 == 0  # code that is run: nobody else's business
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine"
+
+
+@pytest.mark.usefixtures("unset")
+def test_programs_are_kept_even_if_something_was_compiled_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cache, "MIN_COMPILE_SECONDS", 0.0)
+    jax.jit(lambda x: jnp.sin(x) + 1)(1.0)
+    folder = use_cache(tmp_path)
+    assert folder is not None and not list(folder.iterdir())
+    jax.jit(lambda x: jnp.cos(x) + 2)(1.0)
+    assert list(folder.glob("*-cache"))
+
+
+@pytest.mark.usefixtures("unset")
+def test_without_a_home_or_a_place_to_write_nothing_breaks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache_folder() is None and use_cache() is None
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
+    assert use_cache() is None
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+@pytest.mark.usefixtures("unset")
+def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(cache.VARIABLE, "off")
+    assert use_cache() is None and use_cache(tmp_path) is None
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("unset")
+def test_a_cache_of_the_users_own_is_left_alone(tmp_path: Path) -> None:
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))  # type: ignore[no-untyped-call]
+    assert use_cache() is None
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path / "theirs")
+
+
+def test_neither_cache_nor_trackers_name_a_run() -> None:
+    plain = RunConfig("Hopper-v4").resolved()
+    other = RunConfig("Hopper-v4", track=("wandb",), compilation_cache=False, out="there")
+    assert job_id(other.resolved()) == job_id(plain)
+    assert job_id(RunConfig("Hopper-v4", seed=1).resolved()) != job_id(plain)

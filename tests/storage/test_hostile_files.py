@@ -1,0 +1,177 @@
+"""Files that no run of ours wrote: one sentence each, at once, and nothing outside is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from langevinrl import Model, cli
+from langevinrl.analysis.records import find_runs
+from langevinrl.errors import UserError
+from langevinrl.runs.config import RunConfig
+from langevinrl.runs.train import resume
+from langevinrl.storage.files import MOST_BYTES, read_json, read_text, write_text
+from langevinrl.storage.folder import RunFolder
+from langevinrl.sweeps.queue import SweepFolder
+
+
+def make_huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(MOST_BYTES + 2)  # takes no room on the disk
+
+
+STRANGE: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "zeros without end": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": lambda path: path.mkdir(),
+    "a link to nowhere": lambda path: path.symlink_to("/nowhere/at/all"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "deep": lambda path: path.write_text("[" * 200_000),
+    "huge": make_huge,
+    "bytes": lambda path: path.write_bytes(b"\xff\xfe\x00"),
+    "half": lambda path: path.write_text('{"env": "Hop'),
+    "digits": lambda path: path.write_text('{"env": "Hopper-v4", "seed": ' + "9" * 5000 + "}"),
+    "not a table": lambda path: path.write_text("3"),
+    "empty": lambda path: path.write_text(""),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_configuration_is_one_sentence(kind: str, tmp_path: Path) -> None:
+    STRANGE[kind](tmp_path / "config.json")
+    with pytest.raises(UserError, match=r"config\.json"):
+        RunConfig.parse(tmp_path / "config.json")
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("verb", ["evaluate", "resume", "export", "train"])
+def test_every_verb_says_so(
+    kind: str, verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    STRANGE[kind](tmp_path / "config.json")
+    what = tmp_path / "config.json" if verb == "train" else tmp_path
+    with pytest.raises(SystemExit) as caught:
+        cli.main([verb, str(what)])
+    said = capsys.readouterr().err
+    assert caught.value.code == 2 and len(said.strip().splitlines()) == 1, said
+    assert os.listdir(tmp_path) == ["config.json"]
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_sweep_and_strange_spaces_are_one_sentence(
+    kind: str, tiny_run: Path, tmp_path: Path
+) -> None:
+    STRANGE[kind](tmp_path / "sweep.json")
+    with pytest.raises(UserError, match=r"sweep\.json"):
+        SweepFolder(tmp_path)
+    model = shutil.copytree(tiny_run, tmp_path / "model")
+    (model / "spaces.json").unlink()
+    STRANGE[kind](model / "spaces.json")
+    if (
+        model / "spaces.json"
+    ).exists():  # a link to nowhere is no file, as of before there were any
+        with pytest.raises(UserError, match=r"spaces\.json"):
+            Model.load(model)
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("name", ["config.json", "evaluations.csv", "versions.json"])
+def test_a_report_reads_or_refuses_it(kind: str, name: str, tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (folder / name).unlink()
+    STRANGE[kind](folder / name)
+    try:
+        find_runs([folder])
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1
+
+
+FILES = ("metrics.jsonl", "evaluations.csv", "resumes.jsonl", "curve.png", "spaces.json")
+
+
+@pytest.mark.parametrize("name", [*FILES, "config.json", "versions.json", "lock.json"])
+def test_resuming_writes_through_no_link(name: str, tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    outside = tmp_path / "outside"
+    outside.write_bytes((folder / name).read_bytes() if (folder / name).exists() else b"keep")
+    kept = outside.read_bytes()
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(UserError, match=rf"{name} is a link: a run writes only inside its folder"):
+        resume(folder, 9)
+    assert outside.read_bytes() == kept
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.csv", "lock.json"])
+def test_resuming_waits_for_no_pipe(name: str, tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(UserError, match=rf"{name} is no ordinary file"):
+        resume(folder, 9)
+
+
+def test_checkpoints_elsewhere_are_not_replaced(tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (folder / "checkpoints").rename(tmp_path / "others")
+    (folder / "checkpoints").symlink_to(tmp_path / "others")
+    before = sorted(os.listdir(tmp_path / "others"))
+    with pytest.raises(UserError, match="checkpoints is a link"):
+        resume(folder, 9)
+    assert sorted(os.listdir(tmp_path / "others")) == before
+
+
+def test_strangers_among_the_checkpoints_are_passed_over(tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (folder / "checkpoints" / "000000099").write_text("a file")
+    (folder / "checkpoints" / "notes.txt").write_text("notes")
+    others = shutil.copytree(folder / "checkpoints" / "000000008", tmp_path / "others")
+    (folder / "checkpoints" / "000000098").symlink_to(others)
+    (folder / "checkpoints" / "000000097").symlink_to("/nowhere")
+    os.mkfifo(folder / "checkpoints" / "000000096")
+    assert RunFolder(folder).saved_iteration() == 8
+    assert Model.load(folder).iteration == 8
+    RunFolder(folder).clear()  # as overwriting does
+    left = {"000000099", "notes.txt", "000000098", "000000097", "000000096"}
+    assert set(os.listdir(folder / "checkpoints")) == left and os.listdir(others)
+
+
+@pytest.mark.parametrize(("verb", "name"), [("export", "policy.npz"), ("plot", "curve.png")])
+def test_what_is_made_of_a_run_follows_no_link_in_it(
+    verb: str, name: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    outside = tmp_path / "outside"
+    outside.write_text("keep")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(SystemExit):
+        cli.main([verb, str(folder)])
+    assert "is a link" in capsys.readouterr().err and outside.read_text() == "keep"
+
+
+def test_what_is_written_is_whole_private_to_nobody_and_follows_no_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("keep")
+    path = tmp_path / "file"
+    path.symlink_to(outside)
+    old = os.umask(0o002)
+    try:
+        write_text(path, "new")
+    finally:
+        os.umask(old)
+    assert outside.read_text() == "keep" and read_text(path, "it") == "new"
+    assert not path.is_symlink() and path.stat().st_mode & 0o777 == 0o664
+    assert sorted(os.listdir(tmp_path)) == ["file", "outside"]
+    with pytest.raises(UserError, match=r"cannot write .*: No such file"):
+        write_text(tmp_path / "none" / "file", "new")
+
+
+def test_json_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(json.dumps({"ü": [1, None]}))
+    assert read_json(tmp_path / "x", "it") == {"ü": [1, None]}
