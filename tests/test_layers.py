@@ -33,7 +33,7 @@ DOORS: dict[str, set[str]] = {
     "replay": WORDS,
     "logs": WORDS | {"agents", "envs", "storage"},
     "runs": WORDS | {"registry", "agents", "policies", "envs", "storage", "replay", "logs"},
-    "analysis": {"errors", "registry", "storage.folder", "storage.files"},
+    "analysis": {"errors", "registry", "storage.folder", "storage.files", "runs.config"},
     "export": WORDS | {"policies", "envs", "runs.saved", "storage.files"},
     "sweeps": WORDS | {"registry", "envs", "storage", "replay", "logs", "runs"},
     "studies": WORDS

@@ -13,7 +13,7 @@ from tiny import TINY_AGENT, TINY_RUN
 
 from langevinrl.cli.train import read
 from langevinrl.errors import UserError
-from langevinrl.runs.config import BESIDE_LEARNING, RunConfig
+from langevinrl.runs.config import FIELDS_WITHOUT_EFFECT, RunConfig
 from langevinrl.runs.env_kwargs import parse_kwargs, write_kwargs
 from langevinrl.runs.loop import Run
 from langevinrl.sweeps.grid import job_id
@@ -65,7 +65,7 @@ def test_a_job_without_them_keeps_its_id() -> None:
     """Sweeps that were begun before there was this field go on."""
     plain = RunConfig("Hopper-v4", iterations=5)
     table = dataclasses.asdict(plain)
-    for name in (*BESIDE_LEARNING, "env_kwargs", "n_step"):
+    for name in (*FIELDS_WITHOUT_EFFECT, "env_kwargs", "n_step"):
         del table[name]
     before = hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
     assert job_id(plain) == before[:10]

@@ -18,7 +18,7 @@ from langevinrl.cli.train import read
 from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import (
-    BESIDE_LEARNING,
+    FIELDS_WITHOUT_EFFECT,
     PRESET_FIELDS,
     RunConfig,
     agent_class,
@@ -211,7 +211,7 @@ def test_sweeps_and_tuning_take_it(tmp_path: Path) -> None:
 def test_jobs_without_one_are_called_as_ever() -> None:
     """As before presets could set fields of the run, and before there was n_step."""
     config = RunConfig("Pendulum-v1", "dipo", iterations=9, warmup=500).resolved()
-    newer = (*BESIDE_LEARNING, "env_kwargs", "n_step")
+    newer = (*FIELDS_WITHOUT_EFFECT, "env_kwargs", "n_step")
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in newer}
     digest = hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
     assert job_id(config) == digest[:10]

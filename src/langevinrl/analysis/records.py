@@ -14,6 +14,7 @@ from langevinrl.analysis.colours import choose_colours
 from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
 from langevinrl.registry import METHODS, label_of
+from langevinrl.runs.config import FIELDS_BESIDE_LEARNING
 from langevinrl.storage.files import read_json, read_text
 from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
 
@@ -196,11 +197,9 @@ class Group:
         return split_version(self.env)[0]
 
 
-# Fields that do not decide what is learnt, or are shown in another way.
-UNCOUNTED = {
-    "agent", "env", "hyperparameters", "out", "seed", "seeds", "seed_step", "iterations",
-    "async_envs", "eval_every", "eval_episodes", "checkpoint_every", "log_every",
-    "track", "compilation_cache", "keep_checkpoints", "preset",
+# Fields that do not affect learning, or are shown in another way.
+UNCOUNTED = FIELDS_BESIDE_LEARNING | {
+    "agent", "env", "hyperparameters", "seed", "seeds", "seed_step",
 }  # fmt: skip
 
 

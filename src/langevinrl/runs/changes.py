@@ -7,14 +7,8 @@ import json
 from typing import Any
 
 from langevinrl.errors import UserError, field
-from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_fields
+from langevinrl.runs.config import FIELDS_BESIDE_LEARNING, RunConfig, agent_fields
 from langevinrl.types import Spec
-
-# How long a run goes on, how its steps are made and what is written down of it.
-FREE = {
-    *BESIDE_LEARNING, "iterations", "eval_every", "eval_episodes", "checkpoint_every", "log_every",
-    "async_envs",
-}  # fmt: skip
 
 
 def changed_fields(before: dict[str, Any] | None, now: RunConfig) -> dict[str, tuple[Any, Any]]:
@@ -28,7 +22,11 @@ def changed_fields(before: dict[str, Any] | None, now: RunConfig) -> dict[str, t
     pairs = {name: (before[name], value) for name, value in present.items() if name in before}
     del pairs["hyperparameters"]
     pairs |= {name: (own[name], value) for name, value in present_own.items() if name in own}
-    return {n: pair for n, pair in pairs.items() if n not in FREE and pair[0] != pair[1]}
+    return {
+        n: pair
+        for n, pair in pairs.items()
+        if n not in FIELDS_BESIDE_LEARNING and pair[0] != pair[1]
+    }
 
 
 def require_unchanged(before: dict[str, Any] | None, now: RunConfig, place: str) -> None:

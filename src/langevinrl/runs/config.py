@@ -28,23 +28,14 @@ if TYPE_CHECKING:
 
 # Vector steps (= updates) the paper trains each of its nine tasks for.
 PAPER_ITERATIONS = {
-    "HalfCheetah": 1_000_000,
-    "Walker2d": 1_000_000,
-    "Humanoid": 1_000_000,
-    "Hopper": 1_000_000,
-    "Ant": 1_000_000,
-    "Swimmer": 1_000_000,
-    "Pusher": 200_000,
-    "Reacher": 200_000,
-    "InvertedDoublePendulum": 200_000,
+    **dict.fromkeys(("HalfCheetah", "Walker2d", "Humanoid", "Hopper", "Ant", "Swimmer"), 1_000_000),
+    **dict.fromkeys(("Pusher", "Reacher", "InvertedDoublePendulum"), 200_000),
 }
 EVALUATIONS = 40  # per run, as in the released code
 
-# Fields that decide nothing of what is learned: two runs that differ in these alone are one.
-BESIDE_LEARNING = (
-    "out", "track", "compilation_cache", "keep_checkpoints", "env_timeout", "on_env_error",
-    "preset",  # whose values are spelled out, field by field
-)  # fmt: skip
+# Metadata of the fields that do not affect learning.
+NO_EFFECT = {"affects": "nothing"}  # on any number: two runs that differ in these alone are one
+SCHEDULE = {"affects": "schedule"}  # on length, evaluation and logs: may change at a resume
 
 
 @dataclass(frozen=True)
@@ -56,25 +47,25 @@ class RunConfig:
     agent: tyro.conf.Suppress[str] = "nclql"
     # named values of the agent's fields and the run's, under those given: paper, fast for runs of
     # minutes (nclql, lql, sac), fast-balance where an episode ends in a fall (nclql)
-    preset: str = PAPER
+    preset: str = dataclasses.field(default=PAPER, metadata=NO_EFFECT)
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
     # passed on to the environment: key=value pairs or JSON
     env_kwargs: EnvKwargs = dataclasses.field(default_factory=dict)
     # vector steps after warm-up; the paper's length if the task is one of its nine
-    iterations: int | None = None
+    iterations: int | None = dataclasses.field(default=None, metadata=SCHEDULE)
     seed: int = 0  # first seed
     seeds: int = 1  # how many seeds to train side by side: seed, seed + seed_step, ...
     seed_step: int = 1  # from one seed to the next; the paper's are 100, 200, ...
     # run folder; unless told runs/AGENT-ENV-SEED, and -2, -3 ... where that holds a run
-    out: str | None = None
+    out: str | None = dataclasses.field(default=None, metadata=NO_EFFECT)
     num_envs: int = Default(5)  # environments stepped together, per seed
     # step environments in processes of their own; pays off when a step is slow
-    async_envs: bool = False
+    async_envs: bool = dataclasses.field(default=False, metadata=SCHEDULE)
     # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
-    env_timeout: float = 300.0
+    env_timeout: float = dataclasses.field(default=300.0, metadata=NO_EFFECT)
     # if an environment fails: stop, or make it anew and go on without the step that failed
-    on_env_error: Literal["stop", "reset"] = "stop"
+    on_env_error: Literal["stop", "reset"] = dataclasses.field(default="stop", metadata=NO_EFFECT)
     # half-width of the box the agent acts in, stretched to the task's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
@@ -84,15 +75,19 @@ class RunConfig:
     updates_per_iteration: int = Default(1)  # updates after each vector step
     n_step: int = Default(1)  # rewards summed before the value is consulted; 1 is the paper's
     # iterations between evaluations; a fortieth of the run unless told
-    eval_every: int | None = None
-    eval_episodes: int = 20  # episodes per evaluation, played side by side
-    checkpoint_every: int = 5_000  # iterations between checkpoints
-    keep_checkpoints: int = 2  # the last so many are kept, should the newest be damaged
-    log_every: int = 100  # iterations between lines of metrics.jsonl
+    eval_every: int | None = dataclasses.field(default=None, metadata=SCHEDULE)
+    # episodes per evaluation, played side by side
+    eval_episodes: int = dataclasses.field(default=20, metadata=SCHEDULE)
+    # iterations between checkpoints
+    checkpoint_every: int = dataclasses.field(default=5_000, metadata=SCHEDULE)
+    # the last so many are kept, should the newest be damaged
+    keep_checkpoints: int = dataclasses.field(default=2, metadata=NO_EFFECT)
+    # iterations between lines of metrics.jsonl
+    log_every: int = dataclasses.field(default=100, metadata=SCHEDULE)
     # log to these too: tensorboard, wandb, trackio, mlflow
-    track: tuple[str, ...] = ()
+    track: tuple[str, ...] = dataclasses.field(default=(), metadata=NO_EFFECT)
     # keep compiled programs in the user's cache folder, so that the next start is quick
-    compilation_cache: bool = True
+    compilation_cache: bool = dataclasses.field(default=True, metadata=NO_EFFECT)
 
     @property
     def seed_list(self) -> list[int]:
@@ -259,6 +254,9 @@ class RunConfig:
         return as_written(config) if whole else config
 
 
+# Runs that differ only in the first are one job of a sweep; in the second, seeds of one curve.
+FIELDS_WITHOUT_EFFECT = {f.name for f in dataclasses.fields(RunConfig) if f.metadata == NO_EFFECT}
+FIELDS_BESIDE_LEARNING = {f.name for f in dataclasses.fields(RunConfig) if f.metadata}
 # What the file of a resolved run has had from the first on, and one written by hand hardly has.
 OLDEST_FIELDS = (
     "out", "eval_every", "num_envs", "warmup", "batch_size", "capacity", "updates_per_iteration",

@@ -7,14 +7,14 @@ import hashlib
 import itertools
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
-from langevinrl.runs.config import BESIDE_LEARNING, RunConfig, agent_class
+from langevinrl.runs.config import FIELDS_WITHOUT_EFFECT, RunConfig, agent_class
 from langevinrl.storage.files import read_json, read_text
 from langevinrl.storage.trust import importing_names, remember, require_trusted
 
@@ -136,7 +136,9 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
     """
     groups: dict[str, list[RunConfig]] = {}
     for config in configs:
-        groups.setdefault(_digest(config, without=(*BESIDE_LEARNING, "seed")), []).append(config)
+        groups.setdefault(_digest(config, without=(*FIELDS_WITHOUT_EFFECT, "seed")), []).append(
+            config
+        )
     found = []
     for group in groups.values():
         seeds = sorted(config.seed for config in group)
@@ -151,10 +153,10 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
 
 def job_id(config: RunConfig) -> str:
     """Ten characters that stand for everything a run is, but not for where it lies."""
-    return _digest(config, without=BESIDE_LEARNING)[:10]
+    return _digest(config, without=FIELDS_WITHOUT_EFFECT)[:10]
 
 
-def _digest(config: RunConfig, without: Sequence[str]) -> str:
+def _digest(config: RunConfig, without: Collection[str]) -> str:
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
     if not config.env_kwargs:
         del table["env_kwargs"]  # sweeps begun before there was this field keep their ids
