@@ -4,9 +4,7 @@ import sys
 from pathlib import Path
 
 import langevinrl as lrl
-from langevinrl.analysis.curve_figures import learning_curves
-from langevinrl.analysis.figures import write_figure
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/train-and-plot")
 model = lrl.Model("nclql", "Pendulum-v1", preset="fast", seeds=3, eval_every=250, out=str(out))

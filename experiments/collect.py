@@ -16,7 +16,7 @@ import json
 import sys
 from pathlib import Path
 
-from langevinrl.analysis.records import find_runs
+from langevinrl.analysis import find_runs
 from langevinrl.storage.folder import CONFIG, EVALUATIONS, METRICS, RESUMES, VERSIONS
 
 LINES = 200  # of metrics.jsonl that are kept, evenly spread

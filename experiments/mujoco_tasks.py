@@ -11,9 +11,8 @@ from pathlib import Path
 
 from reference_policies import reference
 
-from langevinrl.analysis.curve_figures import draw_group
+from langevinrl.analysis import draw_group, find_runs, group_runs
 from langevinrl.analysis.figures import pyplot
-from langevinrl.analysis.records import find_runs, group_runs
 from langevinrl.analysis.tables import read_csv
 
 HERE = Path("results/mujoco")

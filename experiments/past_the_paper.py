@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.analysis import Group, draw_group, find_runs, group_runs
 from langevinrl.analysis.colours import COLOURS
-from langevinrl.analysis.curve_figures import draw_group
 from langevinrl.analysis.figures import count_in_thousands, panels, share_legend, write_figure
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.records import UNCOUNTED, Group, find_runs, group_runs
+from langevinrl.analysis.groups import UNCOUNTED
 from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.runs.checks import plain
 from langevinrl.sweeps.grid import Grid

@@ -101,9 +101,8 @@ def error_over_starts(folder: Path) -> float:
 def draw() -> None:
     import numpy as np
 
-    from langevinrl.analysis.curve_figures import draw_group
+    from langevinrl.analysis import draw_group, find_runs, group_runs
     from langevinrl.analysis.figures import pyplot
-    from langevinrl.analysis.records import find_runs, group_runs
     from langevinrl.analysis.tables import spread, write_csv
 
     plt = pyplot()

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from reference_policies import reference
 
-from langevinrl.analysis.curve_figures import draw_group
+from langevinrl.analysis import Group, draw_group, find_runs, group_runs
 from langevinrl.analysis.figures import pyplot
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.records import Group, find_runs, group_runs
 from langevinrl.analysis.tables import spread, write_csv
 from langevinrl.registry import label_of
 from langevinrl.storage.folder import RunFolder

@@ -197,9 +197,7 @@ def speed_table() -> str:
 
 def draw_curves(name: str) -> None:
     """A method's curves on the two small tasks, by the library's own means."""
-    from langevinrl.analysis.curve_figures import learning_curves
-    from langevinrl.analysis.figures import write_figure
-    from langevinrl.analysis.records import find_runs, group_runs
+    from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
 
     path, folders = OUT / f"{name}-curves.png", sorted((RESULTS / "ten").glob(f"{name}-*"))
     newest = max((folder / "evaluations.csv").stat().st_mtime for folder in folders)

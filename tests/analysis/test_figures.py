@@ -14,7 +14,8 @@ from langevinrl.analysis.ablation_figures import ablation
 from langevinrl.analysis.curve_figures import learning_curves
 from langevinrl.analysis.figures import pyplot, write_figure, write_figures
 from langevinrl.analysis.grids import final_returns
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis.groups import group_runs
+from langevinrl.analysis.records import find_runs
 from langevinrl.errors import UserError
 
 LIGHT = [

@@ -11,9 +11,10 @@ from folders import make_run
 from langevinrl.analysis.comparison import compare
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.grids import final_returns, mean_curve, on_grid, own_grid, shared_range
+from langevinrl.analysis.groups import Group, group_runs
 from langevinrl.analysis.normalise import RANDOM_RETURNS, normalise
 from langevinrl.analysis.paper import TASKS
-from langevinrl.analysis.records import Group, RunRecord, find_runs, group_runs
+from langevinrl.analysis.records import RunRecord, find_runs
 from langevinrl.errors import UserError
 
 

@@ -13,13 +13,14 @@ import pytest
 from report_folders import write_run
 
 from langevinrl import cli
+from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.page import ROOM, SCRIPTS, render_page
 from langevinrl.analysis.page.budget import describe_budget
 from langevinrl.analysis.page.data import page_document
 from langevinrl.analysis.page.rounding import rounded
 from langevinrl.analysis.page.summary import summarise
 from langevinrl.analysis.paper import ITERATIONS
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis.records import find_runs
 from langevinrl.runs.config import PAPER_ITERATIONS
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><!--<script>'

@@ -12,7 +12,8 @@ from folders import make_run, make_runs, make_sweep
 
 from langevinrl.analysis import records
 from langevinrl.analysis.evaluations import read_evaluations
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis.groups import group_runs
+from langevinrl.analysis.records import find_runs
 from langevinrl.errors import UserError
 from langevinrl.registry import colour_of
 

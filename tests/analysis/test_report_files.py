@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from folders import make_run, make_runs
 
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis.groups import group_runs
+from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_files import write_report_files
 from langevinrl.errors import UserError
 

@@ -10,8 +10,9 @@ from folders import make_run, make_runs
 
 from langevinrl.analysis import paper
 from langevinrl.analysis.comparison import compare
+from langevinrl.analysis.groups import Group, group_runs
 from langevinrl.analysis.normalise import normalise
-from langevinrl.analysis.records import Group, find_runs, group_runs
+from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_tables import (
     aggregate_table,
     final_table,

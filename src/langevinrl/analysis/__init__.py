@@ -1,1 +1,22 @@
-"""Run folders -> tables and figures.  Reads files only, and never needs JAX."""
+"""Analysis of run folders: statistics, tables, figures and a report page.  Needs no JAX.
+
+from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
+write_figure(learning_curves(group_runs(find_runs([Path("runs")]))), Path("curves.png"))
+"""
+
+from langevinrl.analysis.curve_figures import draw_group, learning_curves
+from langevinrl.analysis.figures import write_figure
+from langevinrl.analysis.groups import Group, group_runs
+from langevinrl.analysis.records import RunRecord, find_runs
+from langevinrl.analysis.report import write_report
+
+__all__ = [
+    "Group",
+    "RunRecord",
+    "draw_group",
+    "find_runs",
+    "group_runs",
+    "learning_curves",
+    "write_figure",
+    "write_report",
+]

@@ -10,7 +10,7 @@ import numpy as np
 
 from langevinrl.analysis.figures import panels
 from langevinrl.analysis.grids import final_returns
-from langevinrl.analysis.records import Group, describe
+from langevinrl.analysis.groups import Group, describe
 from langevinrl.analysis.statistics import estimate, mean
 from langevinrl.registry import colour_of
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from langevinrl.analysis.grids import Axis, final_returns, on_grid, planned_iterations, shared_range
+from langevinrl.analysis.groups import Group, counted_fields
 from langevinrl.analysis.normalise import Normalisation
-from langevinrl.analysis.records import Group, counted_fields
 from langevinrl.analysis.statistics import Estimate, Statistic, estimate_curve, mean
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from langevinrl.analysis.figures import count_in_thousands, panels, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS, Axis, on_grid, own_grid, seeds_of
-from langevinrl.analysis.records import Group
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import estimate_curve
 from langevinrl.errors import UserError
 

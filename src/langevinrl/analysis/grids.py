@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from langevinrl.analysis.evaluations import Series
-from langevinrl.analysis.records import Group, RunRecord
+from langevinrl.analysis.groups import Group
+from langevinrl.analysis.records import RunRecord
 from langevinrl.errors import UserError, unknown
 
 Axis: TypeAlias = Literal["progress", "iterations", "env_steps", "hours"]

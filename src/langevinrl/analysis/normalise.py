@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.records import Group, split_version
+from langevinrl.analysis.groups import Group
+from langevinrl.analysis.records import split_version
 from langevinrl.errors import UserError, unknown
 
 Kind: TypeAlias = Literal["min-max", "random-to-best"]

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from langevinrl.analysis.figures import FORMATS
+from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.normalise import Kind, require_one_version
 from langevinrl.analysis.page import write_page
 from langevinrl.analysis.page.data import page_document
 from langevinrl.analysis.page.summary import summarise
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_files import write_report_files
 from langevinrl.errors import UserError
 

@@ -13,8 +13,8 @@ from langevinrl.analysis.comparison import Comparison, compare
 from langevinrl.analysis.curve_figures import learning_curves
 from langevinrl.analysis.figures import FORMATS, write_figures
 from langevinrl.analysis.grids import Axis, final_returns, seeds_of
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.normalise import Kind, normalise, require_one_version
-from langevinrl.analysis.records import Group
 from langevinrl.analysis.tables import write_csv, write_table
 from langevinrl.errors import UserError
 from langevinrl.registry import label_of

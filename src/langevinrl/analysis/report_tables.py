@@ -12,7 +12,7 @@ import numpy as np
 from langevinrl.analysis import paper
 from langevinrl.analysis.comparison import Comparison
 from langevinrl.analysis.grids import final_returns, mean_curve
-from langevinrl.analysis.records import Group
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import (
     AGGREGATES,
     estimate,

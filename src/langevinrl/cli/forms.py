@@ -43,9 +43,7 @@ def _usual_flag(word: str, known: list[str]) -> str:
 
 def show(folder: Path) -> None:
     """A run's evaluations as a short table, its curve, and where it lies."""
-    from langevinrl.analysis.curve_figures import learning_curves
-    from langevinrl.analysis.figures import write_figure
-    from langevinrl.analysis.records import find_runs, group_runs
+    from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
     from langevinrl.analysis.report_tables import print_returns
     from langevinrl.storage.folder import RunFolder
 

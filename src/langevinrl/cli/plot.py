@@ -8,9 +8,7 @@ from typing import Literal
 
 import tyro
 
-from langevinrl.analysis.curve_figures import learning_curves
-from langevinrl.analysis.figures import write_figure
-from langevinrl.analysis.records import find_runs, group_runs
+from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
 from langevinrl.cli.forms import parse
 from langevinrl.errors import UserError
 from langevinrl.storage.files import require_no_link

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.page.health import summarise_versions
 from langevinrl.analysis.paper import ITERATIONS
-from langevinrl.analysis.records import Group, RunRecord, split_version
+from langevinrl.analysis.records import RunRecord, split_version
 from langevinrl.registry import label_of
 
 WHOLE = 0.95  # from this share on, a run is as long as the paper's

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.page.budget import describe_budget, describe_facts, sort_tasks
 from langevinrl.analysis.page.health import describe_runs
 from langevinrl.analysis.page.rounding import rounded
 from langevinrl.analysis.paper import ITERATIONS
-from langevinrl.analysis.records import Group, RunRecord, split_version
+from langevinrl.analysis.records import RunRecord, split_version
 from langevinrl.analysis.tables import read_csv
 from langevinrl.registry import label_of
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langevinrl.analysis.records import Group, RunRecord
+from langevinrl.analysis.groups import Group
+from langevinrl.analysis.records import RunRecord
 from langevinrl.registry import label_of
 
 LISTED = 3  # versions spelled out

@@ -13,9 +13,9 @@ import numpy as np
 
 from langevinrl.analysis import paper
 from langevinrl.analysis.comparison import Comparison
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.normalise import WORDS, Kind
 from langevinrl.analysis.page.rounding import rounded
-from langevinrl.analysis.records import Group
 from langevinrl.analysis.report_files import comparison_of
 from langevinrl.analysis.statistics import (
     AGGREGATES,

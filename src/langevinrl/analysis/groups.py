@@ -1,0 +1,115 @@
+"""Runs grouped into curves: the runs of a group differ only in their seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langevinrl.analysis.colours import choose_colours
+from langevinrl.analysis.evaluations import Series
+from langevinrl.analysis.records import RunRecord, split_version
+from langevinrl.registry import METHODS, label_of
+from langevinrl.runs.config import FIELDS_BESIDE_LEARNING
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ only in their seeds: one curve."""
+
+    agent: str
+    env: str
+    label: str  # the method's name, then the settings that distinguish it
+    colour: str  # the same for the same label on every task
+    settings: dict[str, Any]  # only fields that vary among this agent's runs on some task
+    series: list[Series]
+    runs: list[RunRecord]
+
+    @property
+    def task(self) -> str:
+        """The environment without its version."""
+        return split_version(self.env)[0]
+
+
+# Fields that do not affect learning, or are shown in another way.
+UNCOUNTED = FIELDS_BESIDE_LEARNING | {
+    "agent", "env", "hyperparameters", "seed", "seeds", "seed_step",
+}  # fmt: skip
+
+
+def group_runs(records: Sequence[RunRecord]) -> list[Group]:
+    """Group records that have evaluations, in the registry's order, then by settings.
+
+    Settings are compared among the runs of one agent on one task.  A method with one setting per
+    task, but different ones on different tasks, is still one method.
+    """
+    records = [record for record in records if record.series]
+    varied = {agent: varied_fields(records, agent) for agent in {r.agent for r in records}}
+    runs: dict[tuple[str, str], list[RunRecord]] = {}
+    settings: dict[str, tuple[str, dict[str, Any]]] = {}
+    for record in records:
+        fields = counted_fields(record)
+        mine = {name: fields[name] for name in varied[record.agent] if name in fields}
+        label = ", ".join([label_of(record.agent), *map(describe, mine.items())])
+        settings[label] = (record.agent, mine)
+        runs.setdefault((label, record.env), []).append(record)
+    labels = sorted(settings, key=lambda label: _rank(*settings[label]))
+    colours = choose_colours([(label, settings[label][0]) for label in labels])
+    return [
+        Group(
+            settings[label][0], env, label, colours[label], settings[label][1],
+            [one for record in runs[label, env] for one in record.series], runs[label, env],
+        )
+        for label in labels
+        for env in sorted(env for name, env in runs if name == label)
+    ]  # fmt: skip
+
+
+def counted_fields(record: RunRecord) -> dict[str, Any]:
+    """Return the fields that affect what a run learns, hyperparameters included."""
+    config = record.config
+    if not config:
+        return {"config": "none"}  # unknown settings: a curve of its own
+    fields = {**config, **config.get("hyperparameters", {})}
+    used = fields.get("warmup", 0) + (fields.get("iterations") or 0) * fields.get("num_envs", 1)
+    if fields.get("capacity", 0) >= used:
+        fields["capacity"] = "all"  # every transition fits, however much room is left
+    return {name: value for name, value in fields.items() if name not in UNCOUNTED}
+
+
+def varied_fields(records: Sequence[RunRecord], agent: str) -> list[str]:
+    """Return the fields with several values among an agent's runs on some task.
+
+    A field that is missing from an older config does not vary for that reason alone.
+    """
+    found: dict[str, None] = {}
+    for env in dict.fromkeys(record.env for record in records if record.agent == agent):
+        runs = [counted_fields(r) for r in records if (r.agent, r.env) == (agent, env)]
+        if len({"config" in run for run in runs}) > 1:
+            found["config"] = None
+        for name in dict.fromkeys(name for run in runs for name in run):
+            if len({json.dumps(run[name]) for run in runs if name in run}) > 1:
+                found[name] = None
+    return list(found)
+
+
+def describe(setting: tuple[str, Any]) -> str:
+    """Format a setting for a label: inverse_temperature 100, hidden 64x64."""
+    name, value = setting
+    if isinstance(value, list):
+        return f"{name} {'x'.join(map(str, value))}"
+    if isinstance(value, bool):
+        return f"{name} {'on' if value else 'off'}"
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def _rank(agent: str, settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Sort methods in the registry's order, others by name after them; numbers before text."""
+    order = list(METHODS)
+    place = order.index(agent) if agent in order else len(order)
+    values = [
+        (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, json.dumps(value))
+        for value in settings.values()
+    ]
+    return place, agent, values
