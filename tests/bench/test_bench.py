@@ -1,4 +1,4 @@
-"""What is timed, and how it is told."""
+"""`langevinrl bench`: timing of an agent, and its table and file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langevinrl.errors import UserError
 from langevinrl.types import Spec
 
 
-def test_an_agent_is_timed_beside_its_plain_version() -> None:
+def test_timing_includes_the_plain_version() -> None:
     agent = SAC(Spec(3, 2), hidden=(8, 8))
     times = agents.bench_agent(agent, PLAIN["sac"], repeats=1, rows=6)
     assert min(times.values()) > 0
@@ -23,17 +23,17 @@ def test_an_agent_is_timed_beside_its_plain_version() -> None:
     assert times["loop share"] < 1
 
 
-def test_one_agent_may_be_asked_for(
+def test_one_agent_is_timed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("update", "plain update", "ratio", "act", "plain act", "loop share", "peak MB",
              "plain peak MB")  # fmt: skip
 
-    def told(agent: Any, plain: Any, repeats: int) -> dict[str, float]:
+    def fake_times(agent: Any, plain: Any, repeats: int) -> dict[str, float]:
         assert agent.spec == Spec(3, 2) and plain is PLAIN["sac"]
         return dict.fromkeys(names, 0.5 + repeats)
 
-    monkeypatch.setattr(agents, "bench_agent", told)
+    monkeypatch.setattr(agents, "bench_agent", fake_times)
     measure(Bench(("sac",), tmp_path, repeats=1), {"tiny": Spec(3, 2)})
     written = json.loads((tmp_path / "bench.json").read_text())
     assert written["rows"] == [{"agent": "sac", "sizes": "tiny"} | dict.fromkeys(names, 1.5)]
@@ -42,6 +42,8 @@ def test_one_agent_may_be_asked_for(
     assert "tiny" in shown and "GEMM" in shown
 
 
-def test_an_unknown_agent_is_refused() -> None:
+def test_agents_that_cannot_be_timed_are_rejected() -> None:
     with pytest.raises(UserError, match="did you mean sac"):
         measure(Bench(("sacc",)))
+    with pytest.raises(UserError, match="nclql and sac do"):
+        measure(Bench(("lql",)))

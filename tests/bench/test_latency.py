@@ -1,4 +1,4 @@
-"""What is timed of a decision, and how it is told."""
+"""`langevinrl bench --latency`: timing of single decisions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from langevinrl.errors import UserError
 from langevinrl.export import NumpyPolicy, export
 
 
-def test_every_form_decides_at_half_cheetahs_sizes(tmp_path: Path) -> None:
-    """The plain chain with the noise of predict acts as predict does."""
+def test_plain_chain_returns_the_action_of_predict(tmp_path: Path) -> None:
     smooth = {"inverse_temperature": 1.0}
     model = latency.untrained_model(tmp_path, hidden=(8, 8), num_levels=3, **smooth)
     state = jax.tree.map(lambda leaf: leaf[0], model.state)
@@ -31,7 +30,7 @@ def test_every_form_decides_at_half_cheetahs_sizes(tmp_path: Path) -> None:
     assert NumpyPolicy(export(tmp_path, "numpy"))(obs).shape == (6,)
 
 
-def test_times_are_told_as_shares_of_the_plain_chain() -> None:
+def test_forms_take_turns_and_are_compared_with_the_plain_chain() -> None:
     calls: list[str] = []
     forms: dict[str, Any] = {
         latency.PLAIN: lambda obs: calls.append("plain"),
@@ -40,20 +39,20 @@ def test_times_are_told_as_shares_of_the_plain_chain() -> None:
     rows = latency.time_decisions(forms, np.zeros((3, 17)), calls=20)
     assert [row["form"] for row in rows] == [latency.PLAIN, "fast"]
     assert rows[0]["ratio"] == 1 and all(0 < row["p50"] <= row["p99"] for row in rows)
-    timed = calls[6:]  # after those that warm up
+    timed = calls[6:]  # the first six are warm-up
     assert timed == (["plain"] * 10 + ["fast"] * 10) * 2
     assert latency.tabulate(rows).row_count == 2
 
 
-def test_the_timing_process_has_one_core_and_reports(
+def test_timing_process_is_pinned_to_one_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [{"form": latency.PLAIN, "p50": 900.0, "p99": 1000.0, "ratio": 1.0}]
 
-    def run(words: list[str], **how: Any) -> Any:
-        assert len(os.sched_getaffinity(0)) == 1 and how["env"]["OPENBLAS_NUM_THREADS"] == "1"
-        said = f"noise\n{latency.REPORT}{json.dumps({'rows': rows})}\n"
-        return subprocess.CompletedProcess(words, 0, said)
+    def run(words: list[str], **options: Any) -> Any:
+        assert len(os.sched_getaffinity(0)) == 1 and options["env"]["OPENBLAS_NUM_THREADS"] == "1"
+        output = f"noise\n{latency.REPORT}{json.dumps({'rows': rows})}\n"
+        return subprocess.CompletedProcess(words, 0, output)
 
     allowed = os.sched_getaffinity(0)
     monkeypatch.setattr(latency.subprocess, "run", run)
@@ -63,7 +62,7 @@ def test_the_timing_process_has_one_core_and_reports(
     assert "plain chain" in capsys.readouterr().out
 
 
-def test_slips_in_timing_are_sentences(tmp_path: Path) -> None:
+def test_wrong_arguments_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="3 calls are too few"):
         latency.measure_latency(tmp_path, 3)
     with pytest.raises(SystemExit):

@@ -1,4 +1,4 @@
-"""How fast an update and an action are, beside a straightforward version of both, in one run."""
+"""Timing of updates, actions and single decisions, as ratios within one run."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The agents' times, as a table and as bench.json."""
+"""Times of an agent's update and action relative to a straightforward version."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -33,29 +32,18 @@ BATCH, ENVS = 256, 5  # as in training
 
 @dataclass(frozen=True)
 class Bench:
-    """Time update and act beside a straightforward version of the same update."""
+    """Time update and action of an agent relative to a straightforward version of it."""
 
-    agents: tyro.conf.Positional[
-        tuple[str, ...]
-    ] = ()  # all, or the usual contestants, unless named
-    out: Path = Path("bench")  # folder for what is measured
+    agents: tyro.conf.Positional[tuple[str, ...]] = ()  # nclql, sac; both by default
+    out: Path = Path("bench")  # folder for the results
     repeats: int = 15  # timed calls of each, interleaved; medians are shown
     # time one decision instead: predict and each exported form, on one core
     latency: tyro.conf.FlagCreatePairsOff[bool] = False
     calls: int = 2_000  # timed decisions of each form, with --latency
-    # let agents learn for a time on one core each instead, beside SBX's
-    learning: tyro.conf.FlagCreatePairsOff[bool] = False
-    minutes: float = 20.0  # of learning for each, with --learning
-    seed: int = 0  # the first one, with --learning
-    seeds: int = 2  # runs of each, from consecutive seeds, with --learning
-    # tasks to learn, with --learning
-    tasks: tuple[str, ...] = ("HalfCheetah-v4", "Hopper-v4", "Walker2d-v4")
-    # interpreter of an environment that has SBX, with --learning
-    rivals: str = sys.executable
 
 
 def draw_batch(agent: Agent, rows: int) -> Batch:
-    """A batch of an agent's sizes; its values do not matter to the clock."""
+    """Return a random batch of an agent's sizes; its values do not affect the time."""
     spec, rng = agent.spec, np.random.default_rng(0)
 
     def normal(*shape: int) -> Array:
@@ -74,14 +62,14 @@ def compile_pair(
     state: PyTree,
     batch: Batch,
 ) -> tuple[Any, Any]:
-    """The compiled update of a batch, and the act of a vector of environments."""
+    """Compile the update of a batch and the action for a vector of environments."""
     key, obs = jax.random.key(0), batch.obs[:ENVS]
     compiled = jax.jit(update, donate_argnums=0).lower(state, batch, key).compile()
     return compiled, jax.jit(act).lower(state, obs, key).compile()
 
 
 def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> dict[str, float]:
-    """Milliseconds an update and an action take, both ways, and the memory an update needs."""
+    """Measure milliseconds of update and action, both versions, and the memory of an update."""
     batch = draw_batch(agent, rows)
     state = jax.jit(agent.init)(jax.random.key(0))
     update, act = compile_pair(agent.update, partial(agent.act, explore=True), state, batch)
@@ -91,7 +79,7 @@ def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> 
     obs, copy = batch.obs[:ENVS], partial(jax.tree.map, jnp.copy, state)
     times = Timer(
         {
-            "update": Updating(update, copy(), batch),  # each its own state: it is used up
+            "update": Updating(update, copy(), batch),  # a copy: the state is donated
             "plain update": Updating(plain_update, copy(), batch),
             "act": Acting(act, state, obs),
             "plain act": Acting(plain_act, state, obs),
@@ -110,32 +98,34 @@ def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> 
     return times
 
 
-def measure(asked: Bench, sizes: dict[str, Spec] = SIZES) -> dict[str, Any]:
-    """Time the agents asked for, print a table, write bench.json."""
-    for name in asked.agents:
+def measure(config: Bench, sizes: dict[str, Spec] = SIZES) -> dict[str, Any]:
+    """Time the chosen agents, print a table and write bench.json."""
+    for name in config.agents:
         if name not in METHODS:
             raise UserError(unknown("agent", name, METHODS))
         if name not in PLAIN:
-            raise UserError(f"{name} has no plain version in langevinrl.bench to be timed beside")
+            raise UserError(
+                f"{name} has no straightforward version to compare with; {' and '.join(PLAIN)} do"
+            )
     console = Console()
     rows = []
-    for name in asked.agents or PLAIN:
+    for name in config.agents or PLAIN:
         for task, spec in sizes.items():
             agent: Any = METHODS[name].load()(spec)
             with console.status(f"{name} at {task} sizes"):
-                times = bench_agent(agent, PLAIN[name], asked.repeats)
+                times = bench_agent(agent, PLAIN[name], config.repeats)
             rows.append({"agent": name, "sizes": task} | times)
-    result = {"gemm_gflops": gemm_rate(asked.repeats), "rows": rows, "versions": versions()}
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "bench.json").write_text(json.dumps(result, indent=2) + "\n")
+    result = {"gemm_gflops": gemm_rate(config.repeats), "rows": rows, "versions": versions()}
+    config.out.mkdir(parents=True, exist_ok=True)
+    (config.out / "bench.json").write_text(json.dumps(result, indent=2) + "\n")
     console.print(tabulate(rows))
-    console.print(f"GEMM {result['gemm_gflops']:.0f} GFLOP/s.  {asked.out / 'bench.json'}")
+    console.print(f"GEMM {result['gemm_gflops']:.0f} GFLOP/s.  {config.out / 'bench.json'}")
     return result
 
 
 def tabulate(rows: list[dict[str, Any]]) -> Table:
-    """Narrow enough for a terminal of eighty columns."""
-    title = "Median milliseconds and peak MB, each beside a straightforward version"
+    """Return a table that fits a terminal of eighty columns."""
+    title = "Median milliseconds and peak MB, beside a straightforward version"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = {
         "update": ("update", ".1f"), "plain update": ("plain", ".1f"), "ratio": ("ratio", ".2f"),

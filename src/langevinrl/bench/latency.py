@@ -1,7 +1,7 @@
-"""How long one decision takes: `predict` and every exported form, beside a plain jitted chain.
+"""Time of one decision: `predict` and every exported form, relative to a plain jitted chain.
 
-Everything is timed in one process of its own, held to one core from its first import on (a
-library that counted two cores would start two threads), in turns of a few calls each.
+All forms are timed in turns of a few calls, in a separate process that is pinned to one core from
+its first import on: a library that counted two cores would start two threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from langevinrl.bench.loop import NullEnv
-from langevinrl.bench.plain.walking import nclql_act
+from langevinrl.bench.plain import nclql_act
 from langevinrl.errors import UserError
 from langevinrl.export import NumpyPolicy, export
 from langevinrl.model import Model
@@ -40,24 +40,24 @@ from langevinrl.types import Array, PyTree, Spec
 
 CHEETAH = Spec(17, 6)
 PLAIN = "plain chain"
-IN_A_ROW = 10  # calls of one form before the next has its turn: only the first finds cold caches
+IN_A_ROW = 10  # calls of one form in a row, since only the first has a cold cache
 OBSERVATIONS = 64  # different ones, in turn
 Decide = Callable[[np.ndarray], np.ndarray]
 REPORT = "latency: "  # before the line of JSON that the timing process ends with
 
 
 def half_cheetah() -> NullEnv:
-    """An environment of HalfCheetah's sizes that does nothing."""
+    """Make an environment of HalfCheetah's sizes that does nothing."""
     return NullEnv(CHEETAH)
 
 
 def measure_latency(out: Path, calls: int) -> dict[str, Any]:
-    """Time a decision on one core, print a table, write latency.json."""
+    """Time a decision on one core, print a table and write latency.json."""
     if calls < IN_A_ROW:
         raise UserError(f"{calls} calls are too few to time; expected at least {IN_A_ROW}")
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     if not hasattr(os, "sched_setaffinity"):
-        raise UserError("this system cannot hold a process to one core: time decisions on Linux")
+        raise UserError("--latency needs Linux: this system cannot pin a process to one core")
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(allowed)})  # the process below inherits it
     try:
@@ -67,7 +67,7 @@ def measure_latency(out: Path, calls: int) -> dict[str, Any]:
         os.sched_setaffinity(0, allowed)
     lines = [line for line in done.stdout.splitlines() if line.startswith(REPORT)]
     if done.returncode or not lines:
-        raise UserError("the process that times decisions failed; its own words are above")
+        raise UserError("the process that times decisions failed; its output is above")
     result: dict[str, Any] = json.loads(lines[-1].removeprefix(REPORT))
     out.mkdir(parents=True, exist_ok=True)
     (out / "latency.json").write_text(json.dumps(result, indent=2) + "\n")
@@ -78,7 +78,7 @@ def measure_latency(out: Path, calls: int) -> dict[str, Any]:
 
 
 def time_decisions(forms: dict[str, Decide], obs: np.ndarray, calls: int) -> list[dict[str, Any]]:
-    """Microseconds of single decisions: p50 and p99 of each form, and p50 as a share of plain."""
+    """Measure p50 and p99 of each form in microseconds, and p50 relative to the plain chain."""
     seconds: dict[str, list[float]] = {name: [] for name in forms}
     for decide in forms.values():
         for row in obs[:IN_A_ROW]:
@@ -103,7 +103,7 @@ def time_decisions(forms: dict[str, Decide], obs: np.ndarray, calls: int) -> lis
 
 
 def untrained_model(folder: Path, **hyperparameters: Any) -> Model:
-    """NC-LQL of HalfCheetah's sizes with fresh weights: to the clock they are as good as any."""
+    """Save and load an NC-LQL model of HalfCheetah's sizes with initial weights."""
     env = "langevinrl.bench.latency:half_cheetah"
     config = RunConfig(env, iterations=1, hyperparameters=hyperparameters)
     config.resolved().write(RunFolder(folder).config)
@@ -115,19 +115,19 @@ def untrained_model(folder: Path, **hyperparameters: Any) -> Model:
 
 
 def plain_chain(agent: Any, state: PyTree) -> Decide:
-    """The chain as a first version has it, jitted: keys, embeddings and `jax.grad` in its loop."""
+    """Return the jitted chain of `bench.plain` as a function of one observation."""
 
     @jax.jit
     def act(state: PyTree, obs: Array, seed: Array) -> Array:
         return nclql_act(agent, state, obs[None], jax.random.key(seed))[0]
 
-    # The weights alone: a state with its optimiser in it takes longer to hand over.
+    # Weights only: passing the optimiser state as well would take longer.
     light = state._replace(critic=state.critic._replace(target_params=None, opt_state=None))
     return lambda obs: np.asarray(act(light, obs, observation_seed(obs)))
 
 
 def exported_forms(folder: Path) -> dict[str, Decide]:
-    """The exported files as their users call them, the drawing of noise included."""
+    """Return the exported files as functions, with the time to draw noise included."""
     policy = NumpyPolicy(export(folder, "numpy"), seed=0)
     forms: dict[str, Decide] = {"numpy": policy}
     if find_spec("flatbuffers"):
@@ -152,7 +152,7 @@ def _run_session(session: Any, policy: NumpyPolicy, obs: np.ndarray) -> np.ndarr
 
 
 def tabulate(rows: list[dict[str, Any]]) -> Table:
-    """A line per form."""
+    """Return a table with one row per form."""
     table = Table(title="One decision, NC-LQL at HalfCheetah sizes", box=box.SIMPLE_HEAD)
     table.add_column("form")
     for head in ("p50 µs", "p99 µs", "p50 ÷ plain"):
@@ -163,7 +163,7 @@ def tabulate(rows: list[dict[str, Any]]) -> Table:
 
 
 def main(calls: int) -> None:
-    """In the timing process: one line of JSON."""
+    """Time all forms in this process and print one line of JSON."""
     obs = np.random.default_rng(0).standard_normal((OBSERVATIONS, CHEETAH.obs_dim))
     with TemporaryDirectory() as place:
         model = untrained_model(Path(place))

@@ -1,4 +1,4 @@
-"""What the training loop costs by itself, Gymnasium's vector stepping included."""
+"""Time of the training loop without agent and environment, vector stepping included."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
 @dataclass(frozen=True)
 class NullAgent:
-    """An agent that does nothing, so that what is left is the loop."""
+    """Agent that computes nothing, so that only the loop is timed."""
 
     spec: Spec
     columns: ClassVar[dict[str, str]] = {}
@@ -33,7 +33,7 @@ class NullAgent:
         return jnp.zeros((len(obs), self.spec.act_dim))
 
     def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
-        # Every part of the batch is read, so that its way to the device is paid for.
+        # Every part of the batch is read, so that its transfer to the device is timed.
         return Update(state, {"sum": sum((part.sum() for part in batch[:5]), jnp.zeros(()))})
 
     def trace(self, state: PyTree, obs: Array, key: Key, start: Array | None = None) -> Array:
@@ -44,7 +44,7 @@ class NullAgent:
 
 
 class NullEnv(gym.Env[np.ndarray, np.ndarray]):
-    """An environment whose steps change nothing."""
+    """Environment whose steps change nothing."""
 
     def __init__(self, spec: Spec) -> None:
         self.observation_space = gym.spaces.Box(-1.0, 1.0, (spec.obs_dim,), np.float32)
@@ -61,7 +61,7 @@ class NullEnv(gym.Env[np.ndarray, np.ndarray]):
 
 
 def loop_overhead(spec: Spec, num_envs: int) -> Callable[[], None]:
-    """One iteration of the real loop and its log, around an agent and environments of no cost."""
+    """Return a function that runs one iteration of the real loop and its log."""
     config = RunConfig("none", warmup=256, iterations=1, capacity=100_000, num_envs=num_envs)
     run = Run(config, env=partial(NullEnv, spec), agent=NullAgent).__enter__()
     while run.advance().warming_up:

@@ -1,4 +1,4 @@
-"""Medians of interleaved calls, and the calls there are to time."""
+"""Median times of interleaved calls."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from langevinrl.types import Array, Batch, PyTree
 
 
 class Timer:
-    """Calls of several functions, interleaved so that a noisy machine disturbs all alike."""
+    """Timer of several functions, interleaved so that a noisy machine affects all equally."""
 
     def __init__(self, calls: dict[str, Callable[[], Any]]) -> None:
         self.calls = calls
         self.seconds: dict[str, list[float]] = {name: [] for name in calls}
 
     def run(self, repeats: int) -> dict[str, float]:
-        """Median milliseconds of each."""
+        """Return the median milliseconds of each function."""
         for call in self.calls.values():
             jax.block_until_ready(call())  # type: ignore[no-untyped-call]
         for _ in range(repeats):
@@ -32,9 +32,9 @@ class Timer:
 
 
 class Updating:
-    """An update called again and again on its own result, since it reuses its input's memory.
+    """Repeated update of its own result, since it reuses its input's memory.
 
-    Two at a time: most policies step at every second update, and both kinds count.
+    Two at a time: many methods update the policy at every second update only.
     """
 
     num_calls = 2
@@ -50,7 +50,7 @@ class Updating:
 
 
 class Acting:
-    """Several actions in a row: only the first finds a cold cache, whosever turn it is."""
+    """Several actions in a row, so that the cold cache of the first matters little."""
 
     num_calls = 5
 
@@ -65,7 +65,7 @@ class Acting:
 
 
 def gemm_rate(repeats: int) -> float:
-    """Billions of multiply-adds x 2 a second on the products the networks are made of."""
+    """Measure GFLOP/s of 256 x 256 matrix products, the size that networks use."""
     size, length = 256, 64
     x = jax.random.normal(jax.random.key(0), (size, size)) / size
 

@@ -1,9 +1,9 @@
-"""One contestant of `langevinrl bench --learning`: it learns for a time and writes what it reached.
+"""One contestant of contest.py: it learns for a time and writes the returns it reached.
 
-A script of its own, run by whichever interpreter has the contestant's library; so it imports
-neither this package nor JAX before it knows which that is.
+A separate script, because the interpreter that has the contestant's library runs it.  It imports
+neither langevinrl nor JAX before it has pinned itself to one core.
 
-    python contestant.py sbx-sac HalfCheetah-v5 SEED CORE SECONDS ROWS.csv
+    python experiments/contestant.py sbx-sac HalfCheetah-v4 SEED CORE SECONDS ROWS.csv
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 COLUMNS = ("contestant", "env", "seed", "cpu_seconds", "wall_seconds", "env_steps", "return")
-EVALUATIONS = 20  # of each run, at equal times
+EVALUATIONS = 20  # per run, at equal times
 EPISODES = 5  # per evaluation
 
-# What each contestant sets; the rest are its library's own defaults.  SAC's networks are those of
-# our fast presets, two layers of 256; CrossQ's critics are four times as wide, equal ones are not.
+# Settings of each contestant; all others are SBX's defaults.  CrossQ's critics are four times as
+# wide as SAC's by default, in sbx-crossq-equal they are not.
 SBX: dict[str, tuple[str, dict[str, Any]]] = {
     "sbx-sac": ("SAC", {}),
     "sbx-crossq": ("CrossQ", {}),
@@ -29,49 +29,35 @@ SBX: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Race:
-    """A contestant's clock and its curve.
+    """Clock and learning curve of a contestant.
 
-    The clock counts this process's CPU time, which other work on the machine does not touch, and
-    stands still during evaluations.  Importing and compiling count: users wait for them.
+    The clock counts the CPU time of this process, imports and compilation included, and pauses
+    during evaluations.
     """
 
     def __init__(self, head: tuple[str, str, int], seconds: float, path: str) -> None:
         self.head, self.seconds, self.path = head, seconds, path
-        self.spent_evaluating = [0.0, 0.0]  # CPU, wall
-        self.began = self._clocks()
+        self.start_cpu, self.start_wall = time.process_time(), time.perf_counter()
         self.next_evaluation = 0.0
         with open(path, "w", newline="") as file:
             csv.writer(file).writerow(COLUMNS)
 
-    @staticmethod
-    def _clocks() -> tuple[float, float]:
-        return time.process_time(), time.perf_counter()
-
-    def elapsed(self) -> tuple[float, float]:
-        """CPU and wall seconds of learning."""
-        cpu, wall = self._clocks()
-        lost_cpu, lost_wall = self.spent_evaluating
-        return cpu - self.began[0] - lost_cpu, wall - self.began[1] - lost_wall
-
     def step(self, env_steps: int, evaluate: Callable[[], float]) -> bool:
-        """To be called after every step of learning; whether the time is over."""
-        cpu, wall = self.elapsed()
+        """Evaluate if it is time to; return whether the race is over."""
+        now_cpu, now_wall = time.process_time(), time.perf_counter()
+        cpu, wall = now_cpu - self.start_cpu, now_wall - self.start_wall
         if cpu >= self.next_evaluation:
-            before = self._clocks()
-            reached = evaluate()
+            row = [*self.head, f"{cpu:.1f}", f"{wall:.1f}", env_steps, f"{evaluate():.2f}"]
             with open(self.path, "a", newline="") as file:
-                row = [*self.head, f"{cpu:.1f}", f"{wall:.1f}", env_steps, f"{reached:.2f}"]
                 csv.writer(file).writerow(row)
-            after = self._clocks()
-            for i in (0, 1):
-                self.spent_evaluating[i] += after[i] - before[i]
-            # From here, not from when it was due: importing and compiling outlast several.
+            self.start_cpu += time.process_time() - now_cpu
+            self.start_wall += time.perf_counter() - now_wall
             self.next_evaluation = min(cpu + self.seconds / EVALUATIONS, self.seconds)
         return cpu >= self.seconds
 
 
-def learn_ours(agent: str, env: str, seed: int, race: Race, preset: str) -> None:
-    """A method of this library in its own loop, with nothing on disk."""
+def learn_ours(agent: str, preset: str, env: str, seed: int, race: Race) -> None:
+    """Train a method of this library in its own loop, without files."""
     from langevinrl.runs.callbacks import Callback
     from langevinrl.runs.config import RunConfig
     from langevinrl.runs.evaluate import Evaluation, Evaluator
@@ -98,20 +84,20 @@ def learn_ours(agent: str, env: str, seed: int, race: Race, preset: str) -> None
 
 
 def learn_sbx(name: str, env: str, seed: int, race: Race) -> None:
-    """An algorithm of SBX, as its users call it."""
+    """Train an algorithm of SBX."""
     import gymnasium as gym
     import sbx
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
 
-    apart = Monitor(gym.make(env))
-    apart.reset(seed=seed + 1_000_000)
+    eval_env = Monitor(gym.make(env))
+    eval_env.reset(seed=seed + 1_000_000)
 
     class Watch(BaseCallback):  # type: ignore[misc]  # of a library that is not always there
         def _on_step(self) -> bool:
             def evaluate() -> float:
-                return float(evaluate_policy(self.model, apart, EPISODES)[0])
+                return float(evaluate_policy(self.model, eval_env, EPISODES)[0])
 
             return not race.step(self.num_timesteps, evaluate)
 
@@ -127,8 +113,8 @@ def main(words: list[str]) -> None:
     if name in SBX:
         learn_sbx(name, env, int(seed), race)
     else:
-        agent, _, preset = name.partition("-")
-        learn_ours(agent, env, int(seed), race, preset)
+        agent, _, preset = name.partition(":")
+        learn_ours(agent, preset or "paper", env, int(seed), race)
 
 
 if __name__ == "__main__":
