@@ -71,6 +71,8 @@ INSIDE: dict[str, set[str]] = {
     "replay.n_step": {"errors", "replay.buffer"},  # the ring it reads, by its type alone
     "logs.progress": set(),
     "logs.episodes": set(),
+    "logs.diagnose": {"types", "agents"},
+    "logs.video": {"errors", "envs"},
     "logs.trackers": {"errors", "storage.folder"},
     "runs.checks": set(),
     "runs.env_kwargs": {"errors"},
@@ -79,7 +81,7 @@ INSIDE: dict[str, set[str]] = {
     | {"runs.checks", "runs.presets"},
     "runs.presets": {"errors"},
     "runs.finite": WORDS | {"storage.folder"},
-    "runs.compiled": {"types", "agents"},
+    "runs.compiled": {"types", "agents", "logs.diagnose"},
     "agents.contract": {"types"},
     "agents.scaling": {"types"},
     "agents.slope": {"types"},

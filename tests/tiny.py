@@ -1,8 +1,11 @@
-"""The smallest run that tests make: its fields and those of its agent."""
+"""Settings of the smallest runs that tests make."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from langevinrl.runs.config import RunConfig
 
 # The smallest run that has everything: two evaluations, two checkpoints, four lines of metrics.
 TINY_RUN: dict[str, Any] = {
@@ -26,3 +29,13 @@ TINY_AGENT: dict[str, Any] = {
     "inverse_temperature": 10.0,
     "normalise": False,
 }
+LQL_RUN: dict[str, Any] = {
+    "agent": "lql", "hyperparameters": {"hidden": (8, 8), "num_steps": 3}, "iterations": 6,
+    "warmup": 20, "batch_size": 8, "num_envs": 2, "capacity": 100, "eval_every": 3,
+    "eval_episodes": 2, "checkpoint_every": 100, "log_every": 2,
+}  # fmt: skip
+
+
+def lql_config(out: Path | None = None, **changes: Any) -> RunConfig:
+    """Return the configuration of a six-iteration LQL run on `toys:wide`."""
+    return RunConfig("toys:wide", out=str(out), **(LQL_RUN | changes))

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_callbacks import config
+from tiny import lql_config as config
 
-from langevinrl.runs import diagnose
+from langevinrl.logs import diagnose
 from langevinrl.runs.train import resume, train
 from langevinrl.samplers.langevin import constant_plan, slopes
 from langevinrl.types import Array, Spec

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_callbacks import config
+from tiny import lql_config as config
 
 from langevinrl.errors import UserError
 from langevinrl.logs import trackers

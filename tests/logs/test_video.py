@@ -1,7 +1,8 @@
-"""Videos: frames of the right episodes, in a file that plays, and advice where none can be made."""
+"""Tests of video recording: frames, cameras, encoding and error messages."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -12,30 +13,33 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import toys
-from test_callbacks import config
+from tiny import lql_config as config
 
 from langevinrl import cli
+from langevinrl.callbacks import RecordVideo
+from langevinrl.envs.factory import as_factory
 from langevinrl.errors import UserError
-from langevinrl.runs import video
+from langevinrl.logs import video
+from langevinrl.runs import video as runs_video
 from langevinrl.runs.train import train
-from langevinrl.runs.video import RecordVideo, drawn_env, record_video
+from langevinrl.runs.video import record_video
 
 
 class Painted(toys.SavedClock):
-    """A clock that draws how many steps it has taken, as a brightness, 33 by 40 pixels."""
+    """A clock that draws its step count as a brightness, 33 by 40 pixels."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
-    def __init__(self, render_mode: str | None = None) -> None:
+    def __init__(self, render_mode: str | None = None, shade: int = 30) -> None:
         super().__init__(bound=2.0)
-        self.render_mode = render_mode
+        self.render_mode, self.shade = render_mode, shade
 
     def render(self) -> Any:
-        return np.full((33, 40, 3), 30 * self.steps, np.uint8)
+        return np.full((33, 40, 3), self.shade * self.steps, np.uint8)
 
 
-def painted(render_mode: str | None = None) -> gym.Env[Any, Any]:
-    return gym.wrappers.TimeLimit(Painted(render_mode), 7)
+def painted(render_mode: str | None = None, shade: int = 30) -> gym.Env[Any, Any]:
+    return gym.wrappers.TimeLimit(Painted(render_mode, shade), 7)
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def ffmpeg() -> str:
 
 
 def brightness(ffmpeg: str, path: Path) -> list[float]:
-    """Of each frame of a file: 40 by 32, as the last row of an odd side goes."""
+    """Return the mean of each frame: 40 by 32, as an odd side loses its last row."""
     words = [ffmpeg, "-loglevel", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24"]
     raw = subprocess.run([*words, "-"], capture_output=True, check=True).stdout
     return [float(x) for x in np.frombuffer(raw, np.uint8).reshape(-1, 40 * 32 * 3).mean(axis=1)]
@@ -64,7 +68,7 @@ def test_every_step_of_every_episode_is_a_frame(
     assert not list(folder.glob("*partial*"))
 
 
-def test_the_verb_writes_where_it_is_told(
+def test_the_command_writes_to_out(
     ffmpeg: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -76,6 +80,24 @@ def test_the_verb_writes_where_it_is_told(
     assert not (tiny_run / "video.mp4").exists()
 
 
+def test_env_kwargs_of_the_run_reach_the_environment(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    stored = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(stored | {"env_kwargs": {"shade": 10}}))
+    monkeypatch.setattr(toys, "wide", painted)
+    monkeypatch.setattr(runs_video, "require_encoder", lambda: "ffmpeg")
+
+    def film(act: Any, envs: Any, starts: Any, out: Path) -> Path:
+        frames = video.play_frames(act, envs, starts)
+        assert [int(frame.mean()) for frame in frames] == [10 * step for step in range(7)]
+        return out
+
+    monkeypatch.setattr(runs_video, "film", film)
+    assert record_video(folder, trust=True) == folder / "video.mp4"
+
+
 def test_a_callback_records_at_evaluations(ffmpeg: str, tmp_path: Path) -> None:
     plan = config(tmp_path / "run", eval_every=2)
     folder = train(plan, env=painted, callbacks=[RecordVideo(every=2)], quiet=True)
@@ -83,10 +105,10 @@ def test_a_callback_records_at_evaluations(ffmpeg: str, tmp_path: Path) -> None:
     assert made.name == "000000004.mp4" and len(brightness(ffmpeg, made)) == 7
 
 
-def test_a_callback_that_fails_later_does_not_stop_the_run(
+def test_a_callback_that_fails_does_not_stop_the_run(
     ffmpeg: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(video, "film", lambda *_: 1 / 0)
+    monkeypatch.setattr(runs_video, "film", lambda *_: 1 / 0)
     folder = train(config(tmp_path / "run"), env=painted, callbacks=[RecordVideo()], quiet=True)
     assert capsys.readouterr().err.count("no more videos") == 1
     assert (folder / "checkpoints" / "000000006").exists()
@@ -98,21 +120,25 @@ class Blind(Painted):
 
 
 @pytest.mark.parametrize(
-    ("env", "advice"),
+    ("env", "camera", "message"),
     [
-        ("toys:wide", "take render_mode"),
-        (Blind, "apt install libegl1.*libosmesa6"),
+        ("toys:wide", None, "take render_mode"),
+        (Blind, None, "apt install libegl1.*libosmesa6"),
+        (painted, "above", "takes? camera_name"),
+        ("HalfCheetah-v4", "trak", "unknown camera 'trak'; did you mean track"),
     ],
 )
-def test_what_cannot_be_drawn_is_told_with_what_to_do(env: Any, advice: str) -> None:
-    with pytest.raises(UserError, match=advice):
-        drawn_env(env, 1.0, None)
+def test_an_environment_that_cannot_be_drawn_raises_with_advice(
+    env: Any, camera: str | None, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        video.rendering_env(as_factory(env), 1.0, camera)
 
 
-def test_slips_are_refused(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match=r"takes? camera_name"):
-        drawn_env(painted, 1.0, "above")
-    monkeypatch.setattr(video, "require_encoder", lambda: "ffmpeg")
+def test_bad_arguments_raise(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_video, "require_encoder", lambda: "ffmpeg")
     with pytest.raises(UserError, match=r"end in \.mp4"):
         record_video(tiny_run, tmp_path / "film.gif")
     with pytest.raises(UserError, match="0 episodes"):
@@ -122,45 +148,39 @@ def test_slips_are_refused(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.M
         record_video(tiny_run, tmp_path / "file" / "film.mp4")
 
 
-def test_without_the_encoder_it_says_what_to_install(
-    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_encoder_names_the_extra(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[video\]'"):
         record_video(tiny_run)
 
 
-def test_what_the_encoder_says_is_told(ffmpeg: str, tmp_path: Path) -> None:
+def test_an_error_of_the_encoder_is_shown(ffmpeg: str, tmp_path: Path) -> None:
     frames = iter([np.zeros((8, 8, 3), np.uint8)] * 3)
     with pytest.raises(UserError, match=r"cannot write.*nowhere"):
         video.encode(frames, 30, tmp_path / "nowhere" / "film.mp4")
 
 
-def shown(frame: np.ndarray) -> float:
-    """The share of a picture that is orange, as a cheetah is."""
+def orange_share(frame: np.ndarray) -> float:
+    """Return the share of a picture that is orange, as the cheetah is."""
     red, green = (frame[..., i].astype(int) for i in (0, 1))
     return float((red > green + 40).mean())
 
 
-def test_what_runs_away_stays_in_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mujoco_is_made_once_and_its_camera_follows_the_body(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
-    envs = drawn_env("HalfCheetah-v4", 1.0, None)
+    made, make = [], gym.make
+    monkeypatch.setattr(gym, "make", lambda *a, **k: made.append(a) or make(*a, **k))
+    envs = video.rendering_env(as_factory("HalfCheetah-v4"), 1.0, None)
+    assert len(made) == 1
+    frame = video.render_frame(envs)
+    assert frame.shape == (480, 480, 3) and frame.std() > 20  # a picture, not one colour
+    assert orange_share(frame) > 0.005
     (env,) = envs.vector.call("unwrapped")
     pose = env.data.qpos.copy()
     pose[0] += 100.0
     env.set_state(pose, env.data.qvel)
-    frame = video.frame_of(envs)
+    assert orange_share(video.render_frame(envs)) > 0.005
     envs.close()
-    assert shown(frame) > 0.005
-
-
-def test_mujoco_draws_without_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DISPLAY", raising=False)
-    envs = drawn_env("HalfCheetah-v4", 1.0, None)
-    frame = video.frame_of(envs)
-    envs.close()
-    assert frame.shape == (480, 480, 3) and frame.std() > 20  # a picture, not one colour
-    assert shown(frame) > 0.005
-    with pytest.raises(UserError, match="unknown camera 'trak'; did you mean track"):
-        drawn_env("HalfCheetah-v4", 1.0, "trak")

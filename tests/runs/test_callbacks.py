@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 import pytest
 import toys
+from tiny import lql_config as config
 
 from langevinrl.runs.callbacks import Callback
-from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.train import train
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import RunFolder
-
-FIELDS: dict[str, Any] = {
-    "agent": "lql", "hyperparameters": {"hidden": (8, 8), "num_steps": 3}, "iterations": 6,
-    "warmup": 20, "batch_size": 8, "num_envs": 2, "capacity": 100, "eval_every": 3,
-    "eval_episodes": 2, "checkpoint_every": 100, "log_every": 2,
-}  # fmt: skip
-
-
-def config(out: Path | None = None, **changes: Any) -> RunConfig:
-    return RunConfig("toys:wide", out=str(out), **(FIELDS | changes))
 
 
 class Diary(Callback):

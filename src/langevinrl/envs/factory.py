@@ -62,13 +62,13 @@ class GymFactory:
     def name(self) -> str:
         return self.what if isinstance(self.what, str) else self.what.id
 
-    def __call__(self) -> gym.Env[Any, Any]:
+    def __call__(self, **changes: Any) -> gym.Env[Any, Any]:
         if isinstance(self.what, str):
             import_provider(self.what)  # a process of an environment's own starts without it
         with warnings.catch_warnings():
             # The paper's tasks are the v4 ones; that they are "out of date" is known.
             warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
-            env: gym.Env[Any, Any] = gym.make(self.what, **self.kwargs)
+            env: gym.Env[Any, Any] = gym.make(self.what, **{**self.kwargs, **changes})
         for wrapper in self.wrappers:
             env = wrapper(env)
         return env
@@ -82,8 +82,8 @@ class FunctionFactory:
     function: EnvFactory
     kwargs: Mapping[str, Any]
 
-    def __call__(self) -> gym.Env[Any, Any]:
-        return self.function(**self.kwargs)
+    def __call__(self, **changes: Any) -> gym.Env[Any, Any]:
+        return self.function(**{**self.kwargs, **changes})
 
 
 def name_of(env: EnvLike) -> str:

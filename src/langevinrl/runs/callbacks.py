@@ -19,8 +19,8 @@ import warnings
 from typing import Any
 
 from langevinrl.envs.faults import EnvError
+from langevinrl.logs.diagnose import pick_observations, rows_by_seed
 from langevinrl.logs.progress import ProgressLine
-from langevinrl.runs.diagnose import Diagnosis
 from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
 from langevinrl.runs.finite import require_finite_state
 from langevinrl.runs.loop import Run, StepInfo
@@ -65,7 +65,6 @@ class Record(Callback):
 
     def on_start(self, run: Run) -> None:
         self.log = RunLog(self.folder, self.positions)
-        self.diagnosis = Diagnosis(run.agent)
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, run.config.log_every):
@@ -75,9 +74,9 @@ class Record(Callback):
     def _rows(self, run: Run, info: StepInfo) -> list[dict[str, Any]]:
         """A row per seed: metrics of the update, training's episodes, how the agent samples."""
         rows = metric_rows(run, info)
-        if self.diagnosis.agent is not run.agent:  # its hyperparameters were changed on the way
-            self.diagnosis = Diagnosis(run.agent)
-        sampler = self.diagnosis(run.seed_keys, run.vector_steps, info.state, run.replay)
+        obs = pick_observations(run.replay.rings["obs"], run.replay.size)
+        found = run.compiled.diagnose(run.seed_keys, run.vector_steps, info.state, obs)
+        sampler = rows_by_seed(found)
         return [row | run.episodes.means(s) | sampler[s] for s, row in enumerate(rows)]
 
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:

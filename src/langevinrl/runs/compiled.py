@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.agents import Agent
+from langevinrl.logs import diagnose as diagnosis
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 # What a seed's randomness is spent on; each has a stream of its own.
@@ -24,6 +25,7 @@ class Compiled(NamedTuple):
     act: Callable[[Key, int, PyTree, np.ndarray], Array]
     random_action: Callable[[Key, int], Array]
     update: Callable[[Key, int, PyTree, Batch], Update]
+    diagnose: Callable[[Key, int, PyTree, np.ndarray], dict[str, Array]]
 
 
 def compile_agent(agent: Agent, num_envs: int, num_updates: int) -> Compiled:
@@ -33,6 +35,7 @@ def compile_agent(agent: Agent, num_envs: int, num_updates: int) -> Compiled:
         compile_once(act, agent),
         compile_once(random_action, agent, num_envs),
         compile_once(update, agent, num_updates, donate=2),
+        compile_once(diagnose, agent),
     )
 
 
@@ -93,6 +96,14 @@ def update(
     """
     several = agent.update if num_updates == 1 else partial(_update_in_order, agent, num_updates)
     return Update(*over_seeds(several, len(seeds))(state, batch, fold(seeds, "update", step)))
+
+
+def diagnose(
+    agent: Agent, seeds: Key, step: Array | int, state: PyTree, obs: Array
+) -> dict[str, Array]:
+    """Statistics of every seed's sampler, (S,) each, at observations (S, B, O)."""
+    one = partial(diagnosis.diagnose, agent)
+    return over_seeds(one, len(seeds))(state, obs, fold(seeds, "diagnose", step))
 
 
 def _update_in_order(
