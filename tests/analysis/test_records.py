@@ -93,13 +93,15 @@ def test_a_sweep_says_which_jobs_failed(tmp_path: Path) -> None:
 def test_runs_that_differ_in_seed_and_bookkeeping_are_one_group(tmp_path: Path) -> None:
     make_run(tmp_path / "a", seeds=(0, 1), points=4, capacity=50_000)
     make_run(tmp_path / "b", seeds=(2,), points=3, log_every=7, eval_every=9)
-    make_run(tmp_path / "d", seeds=(4,), points=3, env_timeout=9.0, on_env_error="reset")
+    for seed, timeout, reaction in ((4, 9.0, "stop"), (5, 1.0, "reset")):
+        own = {"env_timeout": timeout, "on_env_error": reaction}
+        make_run(tmp_path / f"seed{seed}", seeds=(seed,), points=3, **own)
     older = make_run(tmp_path / "c", seeds=(3,), points=4, learning_rate=1e-4)
     text = (older / "config.json").read_text()
     (older / "config.json").write_text(text.replace('    "learning_rate": 0.0001,\n', ""))
     (group,) = group_runs(find_runs([tmp_path]))
     assert (group.label, group.settings, group.colour) == ("NC-LQL", {}, colour_of("nclql"))
-    assert [one.seed for one in group.series] == [0, 1, 2, 3, 4] and len(group.runs) == 4
+    assert [one.seed for one in group.series] == [0, 1, 2, 3, 4, 5] and len(group.runs) == 5
 
 
 def test_settings_that_vary_on_a_task_set_curves_apart(tmp_path: Path) -> None:
