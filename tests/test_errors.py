@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from langevinrl.errors import USUAL_WORDS, field, in_flags, unknown, usual_word
+from langevinrl.errors import ALIASES, alias_hint, field, in_flags, unknown
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import RunConfig
 
@@ -15,9 +15,9 @@ LATER = {"track"}  # of the logging sinks
 
 def test_every_word_leads_to_a_field_that_there_is() -> None:
     known = RUN.union(*OWN.values()) | LATER
-    for word, usual in USUAL_WORDS.items():
-        assert set(usual.ours) <= known, word
-        assert usual.ours or usual.note, word
+    for word, usual in ALIASES.items():
+        assert set(usual.fields) <= known, word
+        assert usual.fields or usual.note, word
         assert word == word.lower()
         assert word not in RUN, word
 
@@ -32,14 +32,14 @@ def test_the_nearest_name_is_found_whatever_its_marks() -> None:
 
 
 def test_a_word_whose_field_this_agent_lacks_is_not_suggested() -> None:
-    assert usual_word("w", OWN["sac"]) == ""
-    assert "initial_alpha" in usual_word("ent_coef", OWN["sac"])
-    assert "initial_alpha" not in usual_word("ent_coef", OWN["nclql"]).split(":")[0]
+    assert alias_hint("w", OWN["sac"]) == ""
+    assert "initial_alpha" in alias_hint("ent_coef", OWN["sac"])
+    assert "initial_alpha" not in alias_hint("ent_coef", OWN["nclql"]).split(":")[0]
 
 
 def test_fields_are_named_as_they_are_written() -> None:
     assert (field("batch_size"), field("batch_size", 8)) == ("batch_size", "batch_size=8")
     with in_flags():
         assert (field("batch_size"), field("batch_size", 8)) == ("--batch-size", "--batch-size 8")
-        assert usual_word("buffer-size", ["capacity"]) == "; here it is --capacity."
+        assert alias_hint("buffer-size", ["capacity"]) == "; here it is --capacity."
     assert field("batch_size") == "batch_size"

@@ -65,7 +65,7 @@ class Model:
             env_kwargs=self.source.kwargs,
             hyperparameters=own,
             **asked,
-        ).with_preset()
+        ).with_defaults()
         self.overwrite = overwrite
         self.trust = True  # all that is named was named by whoever calls this
         self.folder: Path | None = None

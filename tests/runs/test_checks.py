@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from langevinrl import Model, cli
-from langevinrl.errors import UserError, require_none, said
+from langevinrl.errors import UserError, collect_errors, require_none
 from langevinrl.registry import METHODS
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class
@@ -117,7 +117,9 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_one_mistake_is_one_sentence() -> None:
-    assert said(require_none, []) == [] and said(require_none, ["a", "a"], "x: ") == ["x: a"]
+    assert collect_errors(require_none, []) == [] and collect_errors(
+        require_none, ["a", "a"], "x: "
+    ) == ["x: a"]
 
 
 def test_long_values_are_cut() -> None:

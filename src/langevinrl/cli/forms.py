@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import tyro
 
-from langevinrl.errors import UserError, require_none, usual_word
+from langevinrl.errors import UserError, alias_hint, require_none
 
 Form = TypeVar("Form")
 
@@ -37,7 +37,7 @@ def _usual_flag(word: str, known: list[str]) -> str:
     """What a flag of other libraries is called here; what is merely near, tyro finds."""
     flag = word.partition("=")[0]
     name = flag.lstrip("-").replace("-", "_")
-    hint = usual_word(name, known) if word.startswith("-") and name not in known else ""
+    hint = alias_hint(name, known) if word.startswith("-") and name not in known else ""
     return f"unknown flag {flag}{hint}" if hint else ""
 
 

@@ -74,11 +74,11 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
     if what.endswith(".json"):
         run = dataclasses.replace(_read_file(Path(what), words), out=None)
         if _preset(words) is not None:
-            raise UserError(f"{what} spells out every field, so that --preset would set none")
+            raise UserError(f"{what} sets every field, so --preset would have no effect")
     else:
         agent_class(what)
         run = RunConfig(env=tyro.MISSING, agent=what, preset=_preset(words) or "paper")
-    run = run.with_preset()  # so that it is what --help shows, and a flag is what stands over it
+    run = run.with_defaults()  # which --help then shows, and flags override
     # The sizes come from the environment later; these only let the agent be built and checked.
     agent = run.make_agent(Spec(1, 1))
     defaults = Train(run, cast(Common, agent))

@@ -1,4 +1,4 @@
-"""RunConfig <-> JSON <-> the agent it describes.  Needs no JAX until an agent is made."""
+"""Run configuration: fields, defaults, validation, JSON.  Imports JAX only to build an agent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from langevinrl.errors import UserError, field, require_none, said, unknown
+from langevinrl.errors import UserError, collect_errors, field, require_none, unknown
 from langevinrl.registry import METHODS, Method
 from langevinrl.runs.checks import field_mistakes, plain
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
-from langevinrl.runs.presets import PAPER, Default, preset_names, preset_values, spell_out
+from langevinrl.runs.presets import PAPER, RUN_DEFAULTS, agent_values, preset_mistakes, run_values
 from langevinrl.storage.files import read_json, write_text
 from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import Spec
@@ -26,12 +26,12 @@ from langevinrl.types import Spec
 if TYPE_CHECKING:
     from langevinrl.agents import Agent
 
-# Vector steps (= updates) the paper trains each of its nine tasks for.
+# Iterations the paper trains for on each of its nine tasks.
 PAPER_ITERATIONS = {
     **dict.fromkeys(("HalfCheetah", "Walker2d", "Humanoid", "Hopper", "Ant", "Swimmer"), 1_000_000),
     **dict.fromkeys(("Pusher", "Reacher", "InvertedDoublePendulum"), 200_000),
 }
-EVALUATIONS = 40  # per run, as in the released code
+EVALUATIONS = 40  # per run, as in the released NC-LQL code
 
 # Metadata of the fields that do not affect learning.
 NO_EFFECT = {"affects": "nothing"}  # on any number: two runs that differ in these alone are one
@@ -40,53 +40,55 @@ SCHEDULE = {"affects": "schedule"}  # on length, evaluation and logs: may change
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run; as JSON it reproduces it."""
+    """Configuration of a run.  Its JSON reproduces the run."""
 
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
-    # its name in the registry; on the command line it is the first word, not a flag
+    # name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
-    # named values of the agent's fields and the run's, under those given: paper, fast for runs of
-    # minutes (nclql, lql, sac), fast-balance where an episode ends in a fall (nclql)
+    # named values for fields of the agent and the run, which given values override:
+    # paper, or short for comparing methods in minutes
     preset: str = dataclasses.field(default=PAPER, metadata=NO_EFFECT)
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
-    # passed on to the environment: key=value pairs or JSON
+    # passed to the environment: key=value pairs or JSON
     env_kwargs: EnvKwargs = dataclasses.field(default_factory=dict)
-    # vector steps after warm-up; the paper's length if the task is one of its nine
+    # vector steps after warm-up; by default the paper's, for its nine tasks
     iterations: int | None = dataclasses.field(default=None, metadata=SCHEDULE)
     seed: int = 0  # first seed
-    seeds: int = 1  # how many seeds to train side by side: seed, seed + seed_step, ...
-    seed_step: int = 1  # from one seed to the next; the paper's are 100, 200, ...
-    # run folder; unless told runs/AGENT-ENV-SEED, and -2, -3 ... where that holds a run
+    seeds: int = 1  # number of seeds trained together: seed, seed + seed_step, ...
+    seed_step: int = 1  # difference between seeds; the paper's are 100, 200, ...
+    # run folder; by default runs/AGENT-ENV-SEED, with -2, -3 ... if that holds a run
     out: str | None = dataclasses.field(default=None, metadata=NO_EFFECT)
-    num_envs: int = Default(5)  # environments stepped together, per seed
-    # step environments in processes of their own; pays off when a step is slow
+    num_envs: int = 5  # environments stepped together, per seed
+    # step each environment in its own process; pays off when a step is slow
     async_envs: bool = dataclasses.field(default=False, metadata=SCHEDULE)
-    # seconds one environment may take for a step or a reset before it counts as failed; 0: for ever
+    # seconds an environment may take for a step or reset before it counts as failed; 0: no limit
     env_timeout: float = dataclasses.field(default=300.0, metadata=NO_EFFECT)
-    # if an environment fails: stop, or make it anew and go on without the step that failed
+    # when an environment fails: stop, or rebuild it and continue without the failed step
     on_env_error: Literal["stop", "reset"] = dataclasses.field(default="stop", metadata=NO_EFFECT)
-    # half-width of the box the agent acts in, stretched to the task's own
+    # half-width of the agent's action box, which is scaled to the environment's own
     action_bound: float = 1.0
     random_actions: bool = False  # act at random throughout; the agent only learns (bandit study)
-    warmup: int = Default(30_000)  # random transitions before the first update
-    batch_size: int = Default(256)  # transitions per update
-    capacity: int = Default(1_000_000)  # transitions kept in replay, per seed
-    updates_per_iteration: int = Default(1)  # updates after each vector step
-    n_step: int = Default(1)  # rewards summed before the value is consulted; 1 is the paper's
-    # iterations between evaluations; a fortieth of the run unless told
+    # random transitions before the first update; 30000 unless the method or preset sets it
+    warmup: int | None = None
+    # transitions per update; 256 unless the method or preset sets it
+    batch_size: int | None = None
+    capacity: int = 1_000_000  # transitions kept in the replay buffer, per seed
+    updates_per_iteration: int = 1  # updates after each vector step
+    n_step: int = 1  # rewards summed before bootstrapping; the paper's is 1
+    # iterations between evaluations; by default a fortieth of the run
     eval_every: int | None = dataclasses.field(default=None, metadata=SCHEDULE)
     # episodes per evaluation, played side by side
     eval_episodes: int = dataclasses.field(default=20, metadata=SCHEDULE)
     # iterations between checkpoints
     checkpoint_every: int = dataclasses.field(default=5_000, metadata=SCHEDULE)
-    # the last so many are kept, should the newest be damaged
+    # number of checkpoints kept, in case the newest is damaged
     keep_checkpoints: int = dataclasses.field(default=2, metadata=NO_EFFECT)
     # iterations between lines of metrics.jsonl
     log_every: int = dataclasses.field(default=100, metadata=SCHEDULE)
-    # log to these too: tensorboard, wandb, trackio, mlflow
+    # also log to: tensorboard, wandb, trackio, mlflow
     track: tuple[str, ...] = dataclasses.field(default=(), metadata=NO_EFFECT)
-    # keep compiled programs in the user's cache folder, so that the next start is quick
+    # keep compiled programs in the user's cache folder, so that the next start is fast
     compilation_cache: bool = dataclasses.field(default=True, metadata=NO_EFFECT)
 
     @property
@@ -96,88 +98,16 @@ class RunConfig:
     @property
     def warmup_steps(self) -> int:
         """Vector steps of random actions."""
-        return math.ceil(self.warmup / self.num_envs)
+        return math.ceil(_set(self.warmup) / self.num_envs)
 
-    def resolved(self) -> RunConfig:
-        """The same run with every default spelled out, checked."""
-        require_none(self.mistakes())
-        return self._plain()._resolved()
+    @property
+    def rows_per_iteration(self) -> int:
+        """Transitions drawn from the replay buffer for the updates of one iteration."""
+        return _set(self.batch_size) * self.updates_per_iteration
 
-    def with_preset(self) -> RunConfig:
-        """The same run with its preset's values for what was not given of the run's own fields.
-
-        A preset may set those marked `Default`; the agent's own follow when it is made.  In what is
-        spelled out so, the preset's name is but a record.  An agent or a preset that there is not
-        is left to `mistakes`.
-        """
-        values = {}
-        if self.preset != PAPER and isinstance(self.agent, str):
-            with contextlib.suppress(UserError):
-                values = preset_values(agent_class(self.agent), self.preset)
-        return RunConfig(**spell_out(vars(self), values))
-
-    def _plain(self) -> RunConfig:
-        """The same with values of JSON's own types, and its preset's."""
-        fields = plain(vars(self.with_preset()))
-        if isinstance(self.track, str):  # one alone, as people write it
-            fields["track"] = (self.track,)
-        return RunConfig(**fields)
-
-    def mistakes(self) -> list[str]:
-        """A sentence for all that is wrong with it, as far as can be told without its task."""
-        own = self._plain()
-        found = field_mistakes(RunConfig, vars(own))
-        if not found:
-            found = [*said(require_json, own.env_kwargs), *own._size_mistakes(), *said(own._length)]
-        if isinstance(own.agent, str) and isinstance(own.hyperparameters, dict):
-            found += own._agent_mistakes()
-        return found
-
-    def _resolved(self) -> RunConfig:
-        hyperparameters = agent_fields(self.make_agent(Spec(1, 1)))
-        iterations = self._length()
-        every = default_eval_every(iterations) if self.eval_every is None else self.eval_every
-        return dataclasses.replace(
-            self,
-            iterations=iterations,
-            eval_every=every,
-            out=self.out or self.default_folder(),
-            hyperparameters=hyperparameters,
-        )
-
-    def default_folder(self) -> str:
-        """Where the run goes unless told: runs/AGENT-ENV-SEED, in letters any disk takes."""
-        agent, env = (re.sub(r"[^\w.-]+", "-", name).strip("-") for name in (self.agent, self.env))
-        return f"runs/{agent}-{env}-{self.seed}"
-
-    def _size_mistakes(self) -> list[str]:
-        """Of fields that must fit each other."""
-        found = []
-        if self.env.startswith(":"):
-            found.append(f"env is {self.env!r}; expected a Gymnasium id or module:function")
-        if self.action_bound == 0:
-            found.append(f"{field('action_bound', 0)} leaves no room to act")
-        warmup = field("warmup", self.warmup)
-        if self.warmup < self.batch_size:
-            found.append(f"{warmup} is less than one batch of {self.batch_size}")
-        if self.capacity < self.warmup:
-            found.append(f"{field('capacity', self.capacity)} is less than {warmup}")
-        if self.capacity < self.n_step * self.num_envs:
-            found.append(
-                f"{field('capacity', self.capacity)} is less than {field('n_step', self.n_step)} "
-                f"of {self.num_envs} environments"
-            )
-        if max(self.seed_list[-1], 0) > 2**32 - 1:
-            found.append(
-                f"{field('seeds', self.seeds)} from {field('seed', self.seed)} ends at "
-                f"{self.seed_list[-1]}; the largest seed there is is {2**32 - 1}"
-            )
-        if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in self.out or ""):
-            found.append(f"{field('out')} is {self.out!r}; expected a path that can be printed")
-        return found
-
-    def _length(self) -> int:
-        """How many iterations: as told, or as long as the paper trains on this task."""
+    @property
+    def length(self) -> int:
+        """Number of iterations: as given, or as long as the paper trains on this task."""
         task = self.env.split("-v")[0]
         if self.iterations is not None:
             return self.iterations
@@ -190,58 +120,129 @@ class RunConfig:
             f"say how long with {field('iterations', 'N')}"
         )
 
+    def resolved(self) -> RunConfig:
+        """Validate the run and return it with every default filled in."""
+        require_none(self.mistakes())
+        run = self._normalised()
+        length = run.length
+        return dataclasses.replace(
+            run,
+            iterations=length,
+            eval_every=default_eval_every(length) if run.eval_every is None else run.eval_every,
+            out=run.out or run.default_folder(),
+            hyperparameters=agent_fields(run.make_agent(Spec(1, 1))),
+        )
+
+    def with_defaults(self) -> RunConfig:
+        """Return the run with the preset's or the agent's values for fields that were not given.
+
+        The agent's own fields follow when it is built.  `mistakes` reports an unknown agent or
+        preset.
+        """
+        missing = [name for name in RUN_DEFAULTS if getattr(self, name) is None]
+        values: dict[str, Any] = RUN_DEFAULTS
+        if missing and isinstance(self.agent, str):
+            with contextlib.suppress(UserError):
+                values = run_values(agent_class(self.agent), self.preset)
+        return dataclasses.replace(self, **{name: values[name] for name in missing})
+
+    def _normalised(self) -> RunConfig:
+        """Return the run with defaults, and with values of types that JSON has."""
+        fields = plain(vars(self.with_defaults()))
+        if isinstance(self.track, str):  # a single tracker
+            fields["track"] = (self.track,)
+        return RunConfig(**fields)
+
+    def mistakes(self, *, any_length: bool = False) -> list[str]:
+        """Return a sentence for every mistake that can be found without the environment.
+
+        `any_length` allows a run without `iterations` on a task that is not the paper's.
+        """
+        run = self._normalised()
+        found = field_mistakes(RunConfig, vars(run))
+        if not found:
+            found = [*collect_errors(require_json, run.env_kwargs), *run._size_mistakes()]
+            found += [] if any_length else collect_errors(lambda: run.length)
+        if isinstance(run.agent, str) and isinstance(run.hyperparameters, dict):
+            found += run._agent_mistakes()
+        return found
+
+    def default_folder(self) -> str:
+        """Return runs/AGENT-ENV-SEED, in characters that every file system accepts."""
+        agent, env = (re.sub(r"[^\w.-]+", "-", name).strip("-") for name in (self.agent, self.env))
+        return f"runs/{agent}-{env}-{self.seed}"
+
+    def _size_mistakes(self) -> list[str]:
+        """Check fields that must fit each other."""
+        found = []
+        if self.env.startswith(":"):
+            found.append(f"env is {self.env!r}; expected a Gymnasium id or module:function")
+        if self.action_bound == 0:
+            found.append(f"{field('action_bound', 0)} leaves no room to act")
+        warmup = field("warmup", self.warmup)
+        if _set(self.warmup) < _set(self.batch_size):
+            found.append(f"{warmup} is less than one batch of {self.batch_size}")
+        if self.capacity < _set(self.warmup):
+            found.append(f"{field('capacity', self.capacity)} is less than {warmup}")
+        if self.capacity < self.n_step * self.num_envs:
+            found.append(
+                f"{field('capacity', self.capacity)} is less than {field('n_step', self.n_step)} "
+                f"of {self.num_envs} environments"
+            )
+        if max(self.seed_list[-1], 0) > 2**32 - 1:
+            found.append(
+                f"{field('seeds', self.seeds)} from {field('seed', self.seed)} ends at "
+                f"{self.seed_list[-1]}; the largest seed is {2**32 - 1}"
+            )
+        if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in self.out or ""):
+            found.append(f"{field('out')} is {self.out!r}; expected a path that can be printed")
+        return found
+
     def make_agent(self, spec: Spec) -> Agent:
-        """The agent for a task of these sizes."""
+        """Build the agent for a task of these sizes."""
         require_none(self._agent_mistakes())
         kind = agent_class(self.agent)
-        values = self._preset_values(kind) | plain(self.hyperparameters)
+        values = agent_values(kind, self.preset) | plain(self.hyperparameters)
         agent: Agent = kind(spec=spec, **values)
         return agent
 
-    def _preset_values(self, kind: type[Any]) -> dict[str, Any]:
-        """What the preset sets that is not a field of the run: of the agent, or a slip."""
-        values = preset_values(kind, self.preset)
-        return {name: value for name, value in values.items() if name not in PRESET_FIELDS}
-
     def _agent_mistakes(self) -> list[str]:
-        """Of the agent's name, or of its hyperparameters."""
+        """Check the agent's name, its preset and its hyperparameters."""
         try:
             kind = agent_class(self.agent)
         except UserError as error:
             return [str(error)]
         known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
-        strange = [name for name in self.hyperparameters if name not in known]
-        if self.preset not in preset_names(kind):
-            return [unknown(f"preset of {self.agent}", self.preset, preset_names(kind))]
-        preset = self._preset_values(kind)
-        given = preset | plain(self.hyperparameters)
+        found = preset_mistakes(self.agent, kind, self.preset, known)
+        if found:
+            return found
+        given = agent_values(kind, self.preset) | plain(self.hyperparameters)
         values = {name: value for name, value in given.items() if name in known}
+        strange = [name for name in given if name not in known]
         found = [unknown(f"field of {self.agent}", str(name), known) for name in strange]
-        told, settable = f"field in preset {self.preset!r}", [*known, *PRESET_FIELDS]
-        found += [unknown(told, name, settable) for name in preset if name not in known]
         found += field_mistakes(kind, values)
-        # Last, if at all: an agent compares its fields with each other.
-        return found or said(kind, spec=Spec(1, 1), **values)
+        # Last, because an agent compares its fields with each other.
+        return found or collect_errors(kind, spec=Spec(1, 1), **values)
 
     def imported(self) -> list[str]:
-        """What running it would import by name: an agent or an environment of someone's own."""
+        """List the names of custom agents and environments that running it would import."""
         return importing_names(self.agent, self.env, self.env_kwargs)
 
     def write(self, path: Path, *, exclusive: bool = False) -> None:
-        """As JSON, whole or not at all; `exclusive` refuses a path where there is one."""
+        """Write the run as JSON, atomically; `exclusive` refuses to replace a file."""
         text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
         write_text(path, text, exclusive=exclusive)
 
     @classmethod
     def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
-        """The configuration in a file, whose names are fit to be followed (`storage.trust`)."""
+        """Read a configuration whose names may be imported (`storage.trust`)."""
         config = cls.parse(path)
         require_trusted(path, config.imported(), trust)
         return config
 
     @classmethod
     def parse(cls, path: Path) -> RunConfig:
-        """The configuration in a file, to be looked at: its names may be a stranger's."""
+        """Read a configuration without trusting the names in it."""
         table = read_json(path, "a run configuration")
         if not isinstance(table, dict) or "env" not in table:
             raise UserError(f"{path} is not a run configuration: it names no env")
@@ -249,37 +250,27 @@ class RunConfig:
         own = {name: value for name, value in plain(table).items() if name in known}
         strange = [unknown("field", name, known) for name in table if name not in known]
         require_none(strange + field_mistakes(cls, own), f"{path}: ")
-        config = cls(**own | {"hyperparameters": plain(own.get("hyperparameters", {}))})
-        whole = config.hyperparameters and all(table.get(name) for name in OLDEST_FIELDS)
-        return as_written(config) if whole else config
+        return cls(**own | {"hyperparameters": plain(own.get("hyperparameters", {}))})
 
 
 # Runs that differ only in the first are one job of a sweep; in the second, seeds of one curve.
 FIELDS_WITHOUT_EFFECT = {f.name for f in dataclasses.fields(RunConfig) if f.metadata == NO_EFFECT}
 FIELDS_BESIDE_LEARNING = {f.name for f in dataclasses.fields(RunConfig) if f.metadata}
-# What the file of a resolved run has had from the first on, and one written by hand hardly has.
-OLDEST_FIELDS = (
-    "out", "eval_every", "num_envs", "warmup", "batch_size", "capacity", "updates_per_iteration",
-)  # fmt: skip
-# The run's fields that a preset may set.
-PRESET_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if isinstance(f.default, Default)]
 
 
-def as_written(config: RunConfig) -> RunConfig:
-    """A run that was spelled out: a field it lacks is newer than it, and was not its preset's."""
-    own = config.hyperparameters
-    if config.agent in METHODS and config.preset != PAPER:  # else a stranger's, or needs nothing
-        own = agent_fields(agent_class(config.agent)(spec=Spec(1, 1))) | own
-    return RunConfig(**spell_out(vars(config), {}) | {"hyperparameters": own})
+def _set(value: int | None) -> int:
+    """Return the value of a field that `with_defaults` has filled in."""
+    assert value is not None, "a field has no value yet: call with_defaults() or resolved() first"
+    return value
 
 
 def default_eval_every(iterations: int) -> int:
-    """Iterations between evaluations unless told: a fortieth of the run."""
+    """Return the default number of iterations between evaluations: a fortieth of the run."""
     return max(1, iterations // EVALUATIONS)
 
 
 def agent_class(name: str) -> type[Any]:
-    """The class of a registered agent, or of `module:Class` written elsewhere."""
+    """Return the class of a registered agent, or of a custom one named `module:Class`."""
     if name not in METHODS and ":" not in name:
         raise UserError(unknown("agent", name, [*METHODS, "module:Class"]))
     try:
@@ -287,10 +278,10 @@ def agent_class(name: str) -> type[Any]:
     except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f"agent {name!r} cannot be loaded: {error}") from error
     if not (dataclasses.is_dataclass(kind) and hasattr(kind, "update")):
-        raise UserError(f"{name!r} is no agent; docs/adding-an-agent.md says what one is")
+        raise UserError(f"{name!r} is not an agent; docs/adding-an-agent.md says what one is")
     return kind
 
 
 def agent_fields(agent: Any) -> dict[str, Any]:
-    """An agent's hyperparameters by name: all its fields but the task's sizes."""
+    """Return an agent's hyperparameters by name: all its fields except the task's sizes."""
     return {f.name: getattr(agent, f.name) for f in dataclasses.fields(agent) if f.name != "spec"}

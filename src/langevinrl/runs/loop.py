@@ -1,4 +1,4 @@
-"""The only training loop."""
+"""The training loop."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 
 class StepInfo(NamedTuple):
-    """What a callback sees after a vector step; it copies what it keeps: memory is reused."""
+    """State of a run after a vector step; copy what you keep, because memory is reused."""
 
-    warming_up: bool  # random actions, nothing learned yet
-    iteration: int  # vector steps after warm-up; 0 while it lasts
+    warming_up: bool  # random actions, no updates yet
+    iteration: int  # vector steps after warm-up; 0 during warm-up
     state: PyTree  # (S, ...)
-    metrics: dict[str, Array]  # (S,) each; none during warm-up
+    metrics: dict[str, Array]  # (S,) each; empty during warm-up
 
 
 class Run:
-    """One run in progress: the loop, and all that a checkpoint must hold.
+    """A run in progress: the loop and everything a checkpoint holds.
 
-    with Run(config, callbacks=[Evaluate()]) as run:
+    with Run(config, callbacks=[Evaluate(every=100)]) as run:
         run.until(1_000)
 
-    Building one checks the whole configuration and touches no file.  Entering it starts the
-    environments, or puts them and the weights back as a checkpoint left them; leaving it, by the
-    end or by an error, closes them.
+    Building a run validates the configuration and writes no file.  Entering it starts the
+    environments, or restores them and the weights from a checkpoint; leaving it closes them, also
+    after an error.
     """
 
     def __init__(
@@ -60,9 +60,8 @@ class Run:
         callbacks: Sequence[Callback] = (),
         start: Checkpoint | None = None,
     ) -> None:
-        """`env` and `agent` replace those the configuration names; `start` is where to go on."""
-        # What a checkpoint is of was spelled out when its run began.
-        self.config = config = config if start else config.with_preset()
+        """`env` and `agent` replace those of the configuration; `start` is where to resume."""
+        self.config = config = config.with_defaults()
         self.env = env or as_factory(config.env, config.env_kwargs)
         self.callbacks, self.start = list(callbacks), start
         if start is None:
@@ -71,7 +70,7 @@ class Run:
         self.envs = self._build_envs()
         try:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
-            discount_of(self.agent, config.n_step)  # refused here, before anything is made
+            discount_of(self.agent, config.n_step)  # refuses before anything is built
             self.replay = Replay(
                 self.envs.spec, config.capacity, seeds, self.agent.columns, num_envs=config.num_envs
             )
@@ -81,10 +80,10 @@ class Run:
         self.episodes = EpisodeStats(self.envs.shape)
         self.seed_keys = compiled.seed_keys(seeds)
         self._compile()
-        self.vector_steps = 0  # taken so far, warm-up included
+        self.vector_steps = 0  # so far, including warm-up
         self.last_update: LastUpdate | None = None
-        self.stopping = False  # a callback has asked for it
-        self.exact = True  # the environments are where a checkpoint left them
+        self.stopping = False  # a callback asked to stop
+        self.exact = True  # the environments could be restored exactly
         self.began = time.monotonic()
 
     @property
@@ -94,7 +93,7 @@ class Run:
 
     @property
     def wall_seconds(self) -> float:
-        """Time spent on this run, that before a resume included."""
+        """Time spent on this run, including the time before a resume."""
         return time.monotonic() - self.began
 
     def __enter__(self) -> Run:
@@ -105,9 +104,9 @@ class Run:
                 self.envs.reset()
             else:
                 self._restore(self.start)
-                self.start = None  # its copy of replay is not kept
+                self.start = None  # frees its copy of the replay buffer
             for callback in self.callbacks:
-                self._heed(callback.on_start(self))
+                self._note_stop(callback.on_start(self))
                 stack.callback(callback.on_end, self)
             self._tear_down = stack.pop_all()
         return self
@@ -116,14 +115,14 @@ class Run:
         self._tear_down.__exit__(*error)
 
     def until(self, iteration: int) -> None:
-        """Go on until `iteration` iterations are done, or a callback asks for a stop."""
+        """Train until `iteration` iterations are done or a callback asks to stop."""
         while self.iteration < iteration and not self.stopping:
             info = self.advance()
             for callback in self.callbacks:
-                self._heed(callback.on_step(self, info))
+                self._note_stop(callback.on_step(self, info))
 
     def advance(self) -> StepInfo:
-        """One vector step and, past warm-up, its updates."""
+        """Take one vector step and, after warm-up, its updates."""
         config, step = self.config, self.vector_steps
         warming_up = step < config.warmup_steps
         if warming_up or config.random_actions:
@@ -131,7 +130,7 @@ class Run:
         else:
             drawn = self.compiled.act(self.seed_keys, step, self.state, self.envs.obs)
         action = np.asarray(drawn)
-        # The update before this is done, as the action was drawn from its weights: no waiting.
+        # The last update is complete because the action used its weights, so this does not wait.
         self.require_finite_update()
         require_finite_actions(action, self.iteration, config.seed_list)
         transition = self.envs.step(action)
@@ -141,7 +140,7 @@ class Run:
         if warming_up:
             return StepInfo(True, 0, self.state, {})
         batch = self.replay.sample(
-            config.batch_size * config.updates_per_iteration,
+            config.rows_per_iteration,
             n_step=config.n_step,
             gamma=discount_of(self.agent, config.n_step),
         )
@@ -156,27 +155,27 @@ class Run:
         return StepInfo(False, self.iteration, self.state, metrics)
 
     def require_finite_update(self) -> dict[str, np.ndarray]:
-        """The metrics of the last update, on the host; stops the run if one is not finite."""
+        """Return the metrics of the last update; raise if one is not finite."""
         if self.last_update is None:
             return {}
         return require_finite_update(self.last_update, self.config.seed_list)
 
     def report(self, evaluation: Evaluation) -> None:
-        """Tell every callback of an evaluation."""
+        """Pass an evaluation to every callback."""
         for callback in self.callbacks:
-            self._heed(callback.on_evaluation(self, evaluation))
+            self._note_stop(callback.on_evaluation(self, evaluation))
 
     def change_agent(self, **fields: Any) -> None:
-        """Go on under other hyperparameters, with the same weights, replay and environments.
+        """Continue with other hyperparameters and the same weights, replay and environments.
 
-        For a schedule of a few steps, such as a smaller learning rate for the end; the fields must
-        leave the shape of the state alone.
+        For schedules with few changes, such as a smaller learning rate near the end.  The fields
+        must not change the shape of the state.
         """
         self.agent = dataclasses.replace(self.agent, **fields)  # type: ignore[type-var]  # agents are dataclasses
         self._compile()
 
     def checkpoint(self, log_positions: dict[str, int]) -> Checkpoint:
-        """All that going on from here needs."""
+        """Return everything that resuming from here needs."""
         metadata = {
             "step": self.vector_steps,
             "iteration": self.iteration,
@@ -195,14 +194,20 @@ class Run:
 
     def _build_envs(self) -> VectorEnv:
         config = self.config
-        faults = (config.env_timeout, config.on_env_error)
-        steps = (config.num_envs, config.action_bound, config.async_envs)
-        return VectorEnv(self.env, config.seed_list, *steps, *faults)
+        return VectorEnv(
+            self.env,
+            config.seed_list,
+            config.num_envs,
+            config.action_bound,
+            config.async_envs,
+            config.env_timeout,
+            config.on_env_error,
+        )
 
     def _compile(self) -> None:
-        config = self.config
-        numbers = (config.num_envs, config.updates_per_iteration)
-        self.compiled = compiled.compile_agent(self.agent, *numbers)
+        self.compiled = compiled.compile_agent(
+            self.agent, self.config.num_envs, self.config.updates_per_iteration
+        )
 
     def _restore(self, saved: Checkpoint) -> None:
         arrays, metadata, _ = saved
@@ -216,5 +221,5 @@ class Run:
         with told_as_damage():
             self.episodes.restore(metadata["episodes"], self.exact)
 
-    def _heed(self, wants_stop: bool | None) -> None:
+    def _note_stop(self, wants_stop: bool | None) -> None:
         self.stopping = self.stopping or bool(wants_stop)

@@ -1,40 +1,65 @@
-"""Presets: values under a name beside an agent, for its own fields and for its run's."""
+"""Presets: named values for fields of an agent and of its run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from langevinrl.errors import UserError, unknown
+from langevinrl.errors import UserError, field, unknown
 
-PAPER = "paper"  # the preset that every agent has: the defaults
-
-
-class Default(int):
-    """A whole number that nobody gave: a field's own default, which a preset may replace.
-
-    In all else it is that number.  One that was given, also the very same, is a plain int: from a
-    flag, a keyword or a file, and in whatever `dataclasses.replace` makes of it.  So nobody who
-    makes a configuration has to keep a list of what was given, no field is None until it is
-    resolved, and help and docs show the default where it stands.
-    """
+PAPER = "paper"  # the preset every agent has: its defaults
+# The run's fields that an agent (`run_defaults`) or a preset may set, with the paper's values.
+RUN_DEFAULTS = {"warmup": 30_000, "batch_size": 256}
 
 
 def preset_names(kind: type[Any]) -> list[str]:
-    """The presets of an agent; an agent written elsewhere may have none but its defaults."""
+    """List the presets of an agent; an agent need not have any but its defaults."""
     return [PAPER, *getattr(kind, "presets", {})]
 
 
-def preset_values(kind: type[Any], preset: str) -> dict[str, Any]:
-    """All that a preset of an agent sets, of the agent's fields and of the run's side by side."""
+def run_values(kind: type[Any], preset: str) -> dict[str, Any]:
+    """Return the values that a preset, else the agent, else the paper gives the run's fields."""
+    own = getattr(kind, "run_defaults", {}) | _preset(kind, preset)
+    return {name: own.get(name, value) for name, value in RUN_DEFAULTS.items()}
+
+
+def agent_values(kind: type[Any], preset: str) -> dict[str, Any]:
+    """Return the values that a preset gives the agent's own fields."""
+    return {n: value for n, value in _preset(kind, preset).items() if n not in RUN_DEFAULTS}
+
+
+def preset_mistakes(agent: str, kind: type[Any], preset: str, known: list[str]) -> list[str]:
+    """Return a sentence for a preset that does not exist, or for each field it cannot set.
+
+    `known` are the agent's own fields.
+    """
+    names = preset_names(kind)
+    if preset not in names:
+        return [_retired(agent, preset) or unknown(f"preset of {agent}", preset, names)]
+    settable = [*known, *RUN_DEFAULTS]
+    tables = {
+        f"field in preset {preset!r}": (_preset(kind, preset), settable),
+        f"field in run_defaults of {agent}": (getattr(kind, "run_defaults", {}), RUN_DEFAULTS),
+    }
+    return [
+        unknown(what, name, allowed)
+        for what, (table, allowed) in tables.items()
+        for name in table
+        if name not in allowed
+    ]
+
+
+def _preset(kind: type[Any], preset: str) -> dict[str, Any]:
     if preset not in preset_names(kind):
         raise UserError(unknown("preset", preset, preset_names(kind)))
     return {} if preset == PAPER else dict(kind.presets[preset])
 
 
-def spell_out(fields: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a run, all as if given: those that nobody gave by a preset's values."""
-    return {
-        name: values.get(name, int(field)) if isinstance(field, Default) else field
-        for name, field in fields.items()
-    }
+def _retired(agent: str, preset: str) -> str:
+    """Return what to write instead of a preset that existed before version 0.2, if it is one."""
+    if preset not in ("fast", "fast-balance"):
+        return ""
+    instead = field("preset", "short")
+    if agent == "nclql":
+        more = f" with {field('n_step', 3)} and {field('spread', 0.1)}"
+        instead = "the agent nclql-auto" + (more if preset == "fast-balance" else "")
+    return f"preset {preset!r} of {agent} was removed in version 0.2; use {instead}"

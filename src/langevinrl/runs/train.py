@@ -14,7 +14,7 @@ import jax
 
 from langevinrl.envs.factory import EnvFactory, as_factory
 from langevinrl.envs.faults import EnvError, OnError
-from langevinrl.errors import Interrupted, UserError, field, require_none, said
+from langevinrl.errors import Interrupted, UserError, collect_errors, field, require_none
 from langevinrl.logs.trackers import require_trackers
 from langevinrl.runs.callbacks import (
     Callback,
@@ -118,14 +118,14 @@ def _mistakes(config: RunConfig, env: EnvFactory | None, look: bool) -> list[str
     """All that speaks against a run before anything is built; `look`: its folder must be free."""
     found = config.mistakes()
     if env is None and isinstance(config.env, str) and isinstance(config.env_kwargs, dict):
-        strange = said(as_factory, config.env, config.env_kwargs)
+        strange = collect_errors(as_factory, config.env, config.env_kwargs)
         # One sentence for a name that is not there: the paper has no length for it either.
         found = [*strange, *(one for one in found if not (strange and repr(config.env) in one))]
     track = (config.track,) if isinstance(config.track, str) else config.track
     if isinstance(track, tuple | list):
-        found += said(require_trackers, track)
+        found += collect_errors(require_trackers, track)
     if look and isinstance(config.out, str | Path):
-        found += said(require_available, RunFolder(config.out))
+        found += collect_errors(require_available, RunFolder(config.out))
     return found
 
 

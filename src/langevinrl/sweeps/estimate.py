@@ -41,7 +41,8 @@ def measure(config: RunConfig) -> Cost:
     from langevinrl.runs.loop import Run
 
     began = time.monotonic()
-    short = {"warmup": config.batch_size, "capacity": 2 * config.batch_size}
+    rows = config.rows_per_iteration
+    short = {"warmup": rows, "capacity": 2 * rows}
     with Run(dataclasses.replace(config, **short)) as run:  # type: ignore[arg-type]  # one dict of fields
         run.until(1)
         _finish(run.advance())

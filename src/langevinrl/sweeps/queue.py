@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
-from langevinrl.runs.config import RunConfig, as_written
+from langevinrl.runs.config import RunConfig
 from langevinrl.storage.files import read_json
 from langevinrl.storage.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
 from langevinrl.sweeps import claims
@@ -134,9 +134,7 @@ def _table(config: RunConfig) -> dict[str, Any]:
 
 
 def _config(table: dict[str, Any]) -> RunConfig:
-    return as_written(
-        RunConfig(**plain({**table, "hyperparameters": plain(table["hyperparameters"])}))
-    )
+    return RunConfig(**plain({**table, "hyperparameters": plain(table["hyperparameters"])}))
 
 
 def write(path: Path, text: str) -> None:
