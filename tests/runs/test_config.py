@@ -78,7 +78,7 @@ def test_the_papers_lengths(task: str, version: str) -> None:
 
 
 def test_the_papers_protocol_is_the_default() -> None:
-    config = RunConfig("Hopper-v4")
+    config = RunConfig("Hopper-v4").resolved()
     assert (config.num_envs, config.warmup, config.warmup_steps) == (5, 30_000, 6_000)
     assert (config.batch_size, config.capacity, config.eval_episodes) == (256, 1_000_000, 20)
     assert config.updates_per_iteration == 1
