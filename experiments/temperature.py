@@ -68,7 +68,7 @@ def samplers(agent: NCLQL) -> dict[str, Callable[[PyTree, float, Array], Array]]
         # Full scores sum the members; at a tenth of the step at which they would blow up.
         fields: dict[str, Any] = {"inverse_temperature": w, "steps_per_level": steps}
         if not normalise:
-            fields |= {"inverse_temperature": w / 2, "step_size": 0.4 * bandit.WIDTH**2 / w}
+            fields |= {"inverse_temperature": w / 2, "step_size": 0.4 * bandit.MODE_STD**2 / w}
         walker = dataclasses.replace(agent, normalise=normalise, **fields)
         return walker.act(state, jnp.zeros((BLOCK, 1)), key, explore=True)
 

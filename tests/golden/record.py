@@ -91,7 +91,7 @@ def learning_metrics(folder: Path) -> str:
 def record_bandit(folder: Path) -> dict[str, list[float]]:
     """Every number of a quick study's tables."""
     values: dict[str, list[float]] = {}
-    for table in ("seeds", "sweep", "smoothing", "search"):
+    for table in ("seeds", "sweep", "smoothing"):
         with (folder / f"{table}.csv").open(newline="") as file:
             for i, row in enumerate(csv.DictReader(file)):
                 place = f"{table} {i} {row.pop('method')} {row.pop('score', '')}"

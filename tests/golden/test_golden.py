@@ -9,7 +9,7 @@ import pytest
 import record
 
 from langevinrl.studies.bandit.settings import BanditConfig
-from langevinrl.studies.bandit.study import study
+from langevinrl.studies.bandit.study import run_study
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_the_golden_record(agent: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_bandits_quick_study(tmp_path: Path) -> None:
     """Chains along unit scores turn rounding into other corners: to a few samples of 2,000."""
-    now = record.record_bandit(study(BanditConfig(out=tmp_path, quick=True)))
+    now = record.record_bandit(run_study(BanditConfig(out=tmp_path, quick=True)))
     assert record.differences(now, json.loads(record.BANDIT.read_text()), tolerance=5e-3) == []

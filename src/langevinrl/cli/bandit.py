@@ -8,6 +8,6 @@ from langevinrl.studies.bandit.settings import BanditConfig
 
 def main(words: list[str]) -> None:
     asked = parse(BanditConfig, words, "bandit")
-    from langevinrl.studies.bandit.study import study
+    from langevinrl.studies.bandit.study import run_study
 
-    study(asked)
+    run_study(asked)

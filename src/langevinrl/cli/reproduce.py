@@ -50,9 +50,9 @@ def other(study: str, out: Path) -> None:
     """The studies that are no sweep."""
     if study == "bandit":
         from langevinrl.studies.bandit.settings import BanditConfig
-        from langevinrl.studies.bandit.study import study as bandit
+        from langevinrl.studies.bandit.study import run_study
 
-        bandit(BanditConfig(out=out))
+        run_study(BanditConfig(out=out))
         return
     from rich.console import Console
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from langevinrl.studies.bandit.settings import COMMON, TRAININGS, BanditConfig
-from langevinrl.studies.bandit.study import study
+from langevinrl.studies.bandit.study import run_study
 
 
 def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +20,7 @@ def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.Mon
     asked = BanditConfig(
         out=tmp_path, methods=("nclql",), samples=300, sweep=(10.0,), workers=1, quick=True
     )
-    assert study(asked) == tmp_path
+    assert run_study(asked) == tmp_path
     with (tmp_path / "table.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert row["method"] == "NC-LQL" and row["paper_sum"] == "0.993"
@@ -34,7 +34,7 @@ def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 def test_the_quick_study_covers_every_method(tmp_path: Path) -> None:
-    study(BanditConfig(out=tmp_path, quick=True))
+    run_study(BanditConfig(out=tmp_path, quick=True))
     with (tmp_path / "table.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(TRAININGS)
     assert all(path.stat().st_size < 1_000_000 for path in tmp_path.rglob("*.*"))

@@ -1,4 +1,4 @@
-"""The 2D bandit study: every method trained, sampled, and held against the exact soft policy.
+"""The 2D bandit study: train and sample every method, and compare with the exact soft policy.
 
-`study` runs it all and leaves tables and arrays; `figures` and `page` show them, from files alone.
+`study` runs it and writes tables and arrays; `figures` and `page` show them, from files alone.
 """

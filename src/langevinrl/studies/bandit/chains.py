@@ -1,8 +1,10 @@
-"""Every method's chain followed step by step, from any starting points."""
+"""Samples and chains of a trained policy."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,19 +16,34 @@ from langevinrl.studies.bandit.training import constant_obs, key_for
 from langevinrl.types import Array, Key, PyTree
 
 
+def sample(
+    agent: Agent, state: PyTree, config: BanditConfig, seed: int, explore: bool
+) -> np.ndarray:
+    """Sample actions of one trained policy: (samples, 2)."""
+    act = _compile_act(agent, config.samples, explore)  # type: ignore[arg-type]
+    return np.asarray(act(state, key_for(seed, "sample")))
+
+
+@cache
+def _compile_act(agent: Any, num: int, explore: bool) -> Callable[[PyTree, Key], Array]:
+    return jax.jit(lambda state, key: agent.act(state, constant_obs(num), key, explore=explore))
+
+
 def trace(agent: Agent, state: PyTree, start: Array, key: Key) -> Array:
-    """Every point, held in the box, of chains that begin at `start` (B, 2): (steps + 1, B, 2)."""
+    """Return all points, clipped to the box, of chains from `start` (B, 2): (steps + 1, B, 2)."""
     bound = agent.spec.act_bound
     return jnp.clip(agent.trace(state, constant_obs(len(start)), key, start), -bound, bound)
 
 
+def normal_start(num: int, bound: float, purpose: str) -> Array:
+    """Draw standard normal starts, clipped to the box: (num, 2)."""
+    return jnp.clip(jax.random.normal(key_for(0, purpose), (num, 2)), -bound, bound)
+
+
 def follow_chains(agent: Agent, state: PyTree, config: BanditConfig) -> dict[str, np.ndarray]:
-    """Chains from the starting law, and from a grid that covers the box."""
+    """Trace chains from normal starts and from a grid that covers the box."""
     follow = jax.jit(partial(trace, agent))
     axis = jnp.linspace(-config.bound, config.bound, 15)
     grid = jnp.stack(jnp.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    start = jnp.clip(
-        jax.random.normal(key_for(0, "start"), grid.shape), -config.bound, config.bound
-    )
-    paths = {"chains": start, "panels": grid}
-    return {name: np.asarray(follow(state, x, key_for(0, "chain"))) for name, x in paths.items()}
+    starts = {"chains": normal_start(len(grid), config.bound, "start"), "panels": grid}
+    return {name: np.asarray(follow(state, x, key_for(0, "chain"))) for name, x in starts.items()}

@@ -1,4 +1,4 @@
-"""The eight-mode bandit in the plane: reward, smoothed value and soft policy, all exact."""
+"""2D bandit with eight modes: reward, smoothed value and soft policy in closed form."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from langevinrl.types import Array
 
-BOUND = 2.0  # half-width of the action box; the paper gives none, and its best modes lie at sqrt(2)
-WIDTH = 0.3  # standard deviation of every mode
+BOUND = 2.0  # half-width of the action box; the paper gives none, its best modes are at sqrt(2)
+MODE_STD = 0.3  # standard deviation of every mode
 NEAR = 0.3  # a sample this close to a high mode counts as on it
 _ROOT = 2.0**0.5
 CENTRES = np.array([
@@ -20,44 +20,43 @@ CENTRES = np.array([
 ])  # fmt: skip
 WEIGHTS = np.array([2.0, 1.0] * 4)
 PEAK = 2.00298496  # the mixture's maximum, so that the best reward is 1
-TV_CELLS = 25  # squares of 0.16 along an axis: every high mode lies well inside one of them
-PROJECTION_CELLS = (
-    200  # squares whose projections stand for the law in the sliced Wasserstein distance
-)
+TV_CELLS = 25  # squares of 0.16 along an axis: every high mode is well inside one of them
+PROJECTION_CELLS = 200  # squares along an axis that are projected for the Wasserstein distance
 HIGH_MODES = {"top": 2, "right": 0, "bottom": 6, "left": 4}  # in the order of the paper's table
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Array)
 
 
 def reward(action: AnyArray) -> AnyArray:
-    """Eight Gaussians, scaled to a maximum of 1, at actions (..., 2); NumPy or JAX, as given."""
+    """Return the sum of eight Gaussians at actions (..., 2), with maximum 1; NumPy or JAX."""
     xp = action.__array_namespace__()
     lead = (1,) * (action.ndim - 1)
     offset = action[..., None, :] - xp.asarray(CENTRES.reshape(*lead, 8, 2), dtype=action.dtype)
     weight = xp.asarray(WEIGHTS.reshape(*lead, 8) / PEAK, dtype=action.dtype)
-    return (weight * xp.exp(-(offset**2).sum(-1) / (2 * WIDTH**2))).sum(-1)
+    return (weight * xp.exp(-(offset**2).sum(-1) / (2 * MODE_STD**2))).sum(-1)
 
 
 @jax.jit
 def smoothed_value(noisy: Array, sigma: Array | float, bound: float = BOUND) -> Array:
-    """E[reward(a) | a + sigma z = noisy] for `a` uniform over the box: what smoothing regresses to.
+    """Return E[reward(a) | a + sigma z = noisy] for `a` uniform over the box.
 
-    Each mode is a product of two Gaussians per axis, cut at the box: its mass inside over that of
-    the noise alone.  Far outside the box the noise has no mass to divide by: stay in or near it.
+    This is the target of the smoothing loss.  Along each axis a mode is a product of two Gaussians,
+    truncated to the box and divided by the mass of the noise inside the box.  Far outside the box
+    that mass underflows: use it in or near the box.
     """
     sigma = jnp.maximum(sigma, 1e-3)  # below that it is the reward itself to five digits
     lead = (1,) * (noisy.ndim - 1)
     centre = jnp.asarray(CENTRES, noisy.dtype).reshape(*lead, 8, 2)
     weight = jnp.asarray(WEIGHTS / PEAK, noisy.dtype).reshape(*lead, 8)
-    x, total = noisy[..., None, :], WIDTH**2 + sigma**2
-    mean, std = (WIDTH**2 * x + sigma**2 * centre) / total, WIDTH * sigma / jnp.sqrt(total)
-    mass = WIDTH / jnp.sqrt(total) * jnp.exp(-((x - centre) ** 2) / (2 * total))
+    x, total = noisy[..., None, :], MODE_STD**2 + sigma**2
+    mean, std = (MODE_STD**2 * x + sigma**2 * centre) / total, MODE_STD * sigma / jnp.sqrt(total)
+    mass = MODE_STD / jnp.sqrt(total) * jnp.exp(-((x - centre) ** 2) / (2 * total))
     axes = mass * _inside(mean, std, bound) / _inside(x, sigma, bound)
     return (weight * axes.prod(-1)).sum(-1)
 
 
 def _inside(mean: Array, std: Array, bound: float) -> Array:
-    """Mass of a Gaussian within [-bound, bound]."""
+    """Return the mass of a Gaussian within [-bound, bound]."""
 
     def below(edge: float) -> Array:
         return jax.scipy.special.ndtr((edge - mean) / std)
@@ -66,53 +65,53 @@ def _inside(mean: Array, std: Array, bound: float) -> Array:
 
 
 def near_high_modes(action: np.ndarray) -> np.ndarray:
-    """Which actions (B, 2) are within NEAR of the top, right, bottom and left mode: (B, 4)."""
+    """Test if actions (B, 2) are within NEAR of the top, right, bottom and left mode: (B, 4)."""
     offset = action[:, None] - CENTRES[list(HIGH_MODES.values())]
     return (offset**2).sum(-1) <= NEAR**2
 
 
 class Density(NamedTuple):
-    """A density over the box on a grid of square cells: their middles and the mass of each."""
+    """Density over the box on a grid of square cells."""
 
-    axis: np.ndarray  # (G,)  middles of the cells along either axis
-    mass: np.ndarray  # (G, G)  mass[i, j] at (axis[i], axis[j]), summing to one
+    axis: np.ndarray  # (G,)  centres of the cells along either axis
+    mass: np.ndarray  # (G, G)  mass[i, j] at (axis[i], axis[j]), with sum one
 
     @property
     def actions(self) -> np.ndarray:
-        """The cells' middles, (G * G, 2)."""
+        """The centres of the cells, (G * G, 2)."""
         return np.stack(np.meshgrid(self.axis, self.axis, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def mean_reward(self) -> tuple[float, float]:
-        """Mean and standard deviation of the reward under the law."""
+        """Return mean and standard deviation of the reward."""
         r = reward_map(self.axis)
         mean = float((self.mass * r).sum())
         return mean, float((self.mass * (r - mean) ** 2).sum() ** 0.5)
 
     def shares(self) -> np.ndarray:
-        """Mass near the top, right, bottom and left mode."""
+        """Return the mass near the top, right, bottom and left mode."""
         near = near_high_modes(self.actions)
         return np.array([self.mass.ravel()[on].sum() for on in near.T])
 
     def coarse(self, cells: int) -> np.ndarray:
-        """The mass gathered in `cells` x `cells` larger squares."""
+        """Return the mass in `cells` x `cells` larger squares."""
         size = len(self.axis) // cells
         return self.mass.reshape(cells, size, cells, size).sum(axis=(1, 3))
 
     def total_variation(self, actions: np.ndarray, cells: int = TV_CELLS) -> float:
-        """Half the summed difference to the histogram of actions (B, 2) over squares of the box."""
+        """Return the total variation distance to the histogram of actions (B, 2)."""
         bound = self.axis[-1] + (self.axis[1] - self.axis[0]) / 2
         edges = np.linspace(-bound, bound, cells + 1)
         counts = np.histogram2d(actions[:, 0], actions[:, 1], bins=[edges, edges])[0]
         return float(np.abs(counts / len(actions) - self.coarse(cells)).sum() / 2)
 
     def quantiles(self, num: int, num_directions: int = 32) -> np.ndarray:
-        """`num` evenly spaced quantiles of the law's projection along each direction, (D, num)."""
+        """Return `num` evenly spaced quantiles of the projection on each direction, (D, num)."""
         size = len(self.axis) // PROJECTION_CELLS
         axis = self.axis.reshape(-1, size).mean(axis=1)
-        middle, mass = Density(axis, np.empty(0)).actions, self.coarse(PROJECTION_CELLS).ravel()
+        centres, mass = Density(axis, np.empty(0)).actions, self.coarse(PROJECTION_CELLS).ravel()
         rows = []
         for direction in directions(num_directions):
-            projection = middle @ direction
+            projection = centres @ direction
             order = projection.argsort()
             levels = (np.arange(num) + 0.5) / num
             rows.append(
@@ -121,34 +120,33 @@ class Density(NamedTuple):
         return np.stack(rows)
 
     def sample(self, num: int, generator: np.random.Generator) -> np.ndarray:
-        """Independent actions (num, 2), spread evenly within their cell."""
+        """Draw independent actions (num, 2), uniform within their cell."""
         size, step = len(self.axis), self.axis[1] - self.axis[0]
         cell = generator.choice(size * size, num, p=self.mass.ravel())
-        middle = self.axis[np.stack(np.divmod(cell, size), axis=-1)]
-        return middle + step * generator.uniform(-0.5, 0.5, middle.shape)
+        centre = self.axis[np.stack(np.divmod(cell, size), axis=-1)]
+        return centre + step * generator.uniform(-0.5, 0.5, centre.shape)
 
 
 def reward_map(axis: np.ndarray) -> np.ndarray:
-    """The reward on a square grid, [i, j] at (axis[i], axis[j]): a mode is one outer product."""
-    along = np.exp(-((axis[:, None, None] - CENTRES) ** 2) / (2 * WIDTH**2))
+    """Return the reward on a square grid, [i, j] at (axis[i], axis[j])."""
+    along = np.exp(-((axis[:, None, None] - CENTRES) ** 2) / (2 * MODE_STD**2))
     return (along[..., 0] * WEIGHTS / PEAK) @ along[..., 1].T
 
 
 def directions(num: int) -> np.ndarray:
-    """Unit vectors evenly spread over half a turn, (num, 2)."""
+    """Return unit vectors at equal angles over half a circle, (num, 2)."""
     angle = np.pi * (np.arange(num) + 0.5) / num
     return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
 
 
 def sliced_wasserstein(actions: np.ndarray, quantiles: np.ndarray) -> float:
-    """Mean over directions of the 1-Wasserstein distance between the projections of actions (B, 2)
-    and of a law with these quantiles (D, B)."""
+    """Return the sliced 1-Wasserstein distance of actions (B, 2) to projected quantiles (D, B)."""
     projections = np.sort(actions @ directions(len(quantiles)).T, axis=0)
     return float(np.abs(projections.T - quantiles).mean())
 
 
 def soft_policy(inverse_temperature: float, bound: float = BOUND, cells: int = 800) -> Density:
-    """exp(w r) / Z over the box by the midpoint rule; at w = 500 a mode is five cells wide."""
+    """Return exp(w r) / Z over the box by the midpoint rule; at w = 500 a mode has five cells."""
     edges = np.linspace(-bound, bound, cells + 1)
     axis = (edges[1:] + edges[:-1]) / 2
     r = reward_map(axis)
@@ -157,7 +155,7 @@ def soft_policy(inverse_temperature: float, bound: float = BOUND, cells: int = 8
 
 
 class Bandit(gym.Env[np.ndarray, np.ndarray]):
-    """One constant observation, an action in a square, one reward, and the episode is over."""
+    """Environment with one constant observation and episodes of one step."""
 
     def __init__(self, bound: float = BOUND) -> None:
         self.observation_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
@@ -175,7 +173,7 @@ class Bandit(gym.Env[np.ndarray, np.ndarray]):
         return self._obs.copy(), value, True, False, {}
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Nothing: one step does not depend on those before it."""
+        """Return no arrays: a step does not depend on those before it."""
         return {}
 
     def load_state_dict(self, arrays: dict[str, np.ndarray]) -> None:
@@ -183,5 +181,5 @@ class Bandit(gym.Env[np.ndarray, np.ndarray]):
 
 
 def make() -> Bandit:
-    """The bandit in its default box, for `--env langevinrl.studies.bandit.env:make`."""
+    """Make the bandit in its default box, for `--env langevinrl.studies.bandit.env:make`."""
     return Bandit()

@@ -1,4 +1,4 @@
-"""The bandit study's figures, from its files alone: it needs neither JAX nor the trained agents."""
+"""Figures of the bandit study, drawn from its files without JAX."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 from langevinrl.analysis.tables import Row
 from langevinrl.registry import colour_of, label_of
-from langevinrl.studies.bandit.files import Study
+from langevinrl.studies.bandit.files import StudyData
 from langevinrl.studies.bandit.maps import draw_map, square_panels, style
 
-LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, counted from 1
-PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of a chain, in the step-by-step panels
-DPI = {"steps": 110, "comparison": 140}  # they have many panels
+LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, starting at 1
+PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # parts of a chain in its row of panels
+DPI = {"steps": 110, "comparison": 140}  # these have many panels
 START, END = "white", "#ffc83d"
-INK = "#1c2430"  # the exact law, beside the methods' own colours
+INK = "#1c2430"  # colour of the exact policy
 
 
 def draw_figures(out: Path) -> list[Path]:
-    """Every figure the study's files allow, as PNG and SVG into out/figures."""
-    study, folder = Study(out), out / "figures"
+    """Draw all figures that the folder has data for, as PNG and SVG into out/figures."""
+    study, folder = StudyData(out), out / "figures"
     folder.mkdir(exist_ok=True)
     langevin = [name for name in ("lql", "nclql") if name in study.data]
-    figures: dict[str, Callable[[Study], Any]] = {"reward": draw_reward}
+    figures: dict[str, Callable[[StudyData], Any]] = {"reward": draw_reward}
     if len(langevin) == 2:
         figures |= {"values": draw_values}
     if langevin:
@@ -43,7 +43,8 @@ def draw_figures(out: Path) -> list[Path]:
     return written
 
 
-def draw_reward(study: Study) -> Any:
+def draw_reward(study: StudyData) -> Any:
+    """Draw the reward and circles around the high modes."""
     figure, ((axes,),) = square_panels(1, 1, 3.4, extra=0.7)
     image = draw_map(axes, study, study.exact["reward"], 1.0)
     axes.set(title="Reward, and the four high modes", xlabel="$a_1$", ylabel="$a_2$")
@@ -51,8 +52,8 @@ def draw_reward(study: Study) -> Any:
     return figure
 
 
-def draw_values(study: Study) -> Any:
-    """Exact smoothed values above, learned ones below; each column has its own scale."""
+def draw_values(study: StudyData) -> Any:
+    """Draw exact smoothed values above learned ones; each column has its own scale."""
     exact, learned, plain = study.exact, study.data["nclql"]["value"], study.data["lql"]["value"]
     levels = [level for level in LEVELS_SHOWN if level <= len(learned)]
     figure, axes = square_panels(2, len(levels) + 1, 1.75, extra=0.8, text=0.3)
@@ -76,17 +77,17 @@ def draw_values(study: Study) -> Any:
     return figure
 
 
-def _error(study: Study, name: str, level: int) -> float:
-    """Root-mean-square error of a level's value, mean over seeds."""
+def _error(study: StudyData, name: str, level: int) -> float:
+    """Return the root-mean-square error of a level's value, mean over seeds."""
     rows = [r for r in study.smoothing if r["method"] == name and int(r["level"]) == level]
     return float(np.mean([float(row["rmse"]) for row in rows]))
 
 
-def draw_temperature(study: Study) -> Any:
-    """Samples of LQL and NC-LQL over w, above the exact law at that w."""
+def draw_temperature(study: StudyData) -> Any:
+    """Draw samples of LQL and NC-LQL over w, above the exact policy at that w."""
     names = [name for name in ("lql", "nclql") if name in study.data]
     sweep = study.exact["sweep"]
-    shown = _spread(len(sweep), 6)
+    shown = _evenly_spaced(len(sweep), 6)
     figure, axes = square_panels(len(names) + 1, len(shown), 1.6)
     for column, i in enumerate(shown):
         for row, name in enumerate(names):
@@ -95,26 +96,26 @@ def draw_temperature(study: Study) -> Any:
             panel.scatter(*points.T, s=1.2, c=END, lw=0, alpha=0.6, rasterized=True)
             panel.text(0, 0, _sweep_text(study, name, i), c="white", ha="center", va="center",
                        fontsize=7)  # fmt: skip
-        law = study.exact["laws"][i]
-        draw_map(axes[-1, column], study, law / law.max(), 1.0)
+        exact = study.exact["laws"][i]
+        draw_map(axes[-1, column], study, exact / exact.max(), 1.0)
         axes[0, column].set_title(f"w = {sweep[i]:g}")
-    for row, label in enumerate([label_of(name) for name in names] + ["exact law"]):
+    for row, label in enumerate([label_of(name) for name in names] + ["exact policy"]):
         axes[row, 0].set_ylabel(label)
     return figure
 
 
-def _spread(size: int, num: int) -> list[int]:
-    """At most `num` indices spread over `size`, both ends among them."""
+def _evenly_spaced(size: int, num: int) -> list[int]:
+    """Return at most `num` evenly spaced indices below `size`, the first and last included."""
     return sorted(set(np.linspace(0, size - 1, min(size, num)).round().astype(int).tolist()))
 
 
-def _sweep_text(study: Study, name: str, index: int) -> str:
+def _sweep_text(study: StudyData, name: str, index: int) -> str:
     w = float(study.exact["sweep"][index])
     return f"reward\n{_swept(study, name, 'direction', 'reward_mean')[w]:.2f}"
 
 
-def _swept(study: Study, name: str, score: str, column: str) -> dict[float, float]:
-    """A column of the sweep against w, mean over seeds."""
+def _swept(study: StudyData, name: str, score: str, column: str) -> dict[float, float]:
+    """Return a column of the sweep by w, mean over seeds."""
     rows = [r for r in study.sweep if r["method"] == name and r["score"] == score]
     found: dict[float, list[float]] = {}
     for row in rows:
@@ -122,13 +123,13 @@ def _swept(study: Study, name: str, score: str, column: str) -> dict[float, floa
     return {w: float(np.mean(values)) for w, values in found.items()}
 
 
-def draw_reward_over_w(study: Study) -> Any:
-    """How mean reward, distance and nearest exact law go with w, for both kinds of score."""
+def draw_reward_over_w(study: StudyData) -> Any:
+    """Plot mean reward, distance and nearest exact policy over w, for both kinds of score."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.2))
     columns = ("reward_mean", "total_variation", "nearest_w")
-    lines = [("exact", "", "exact law", "-")]
+    lines = [("exact", "", "exact policy", "-")]
     for name in ("nclql", "lql"):
         if name in study.data:
             label = label_of(name)
@@ -142,7 +143,7 @@ def draw_reward_over_w(study: Study) -> Any:
         panel.set(xscale="log", xlabel="w")
     axes[0].set(ylabel="mean reward", ylim=(0, 1.02))
     axes[1].set(ylabel="total variation to exp(w r)/Z", ylim=(0, 1.02))
-    axes[2].set(ylabel="w of the nearest exact law", yscale="log")
+    axes[2].set(ylabel="w of the nearest exact policy", yscale="log")
     for panel in axes:
         panel.xaxis.set_major_formatter("{x:g}")
     axes[2].yaxis.set_major_formatter("{x:g}")
@@ -156,8 +157,8 @@ def _grid_of(num: int) -> tuple[int, int]:
     return -(-num // columns), columns
 
 
-def draw_comparison(study: Study) -> Any:
-    """Where chains start and end, method by method, with the mean reward of all samples."""
+def draw_comparison(study: StudyData) -> Any:
+    """Draw start and end of chains for each method, with the mean reward of all samples."""
     rows, columns = _grid_of(len(study.data))
     figure, axes = square_panels(rows, columns, 2.0, text=0.55)
     for panel, (name, data) in zip(axes.flat, study.data.items(), strict=False):
@@ -179,8 +180,8 @@ def _score(line: Row) -> str:
     return f"reward {mean:.2f} ± {std:.2f}\nnear a high mode {near:.3f}"
 
 
-def draw_steps(study: Study) -> Any:
-    """The chains from a uniform grid, step by step."""
+def draw_steps(study: StudyData) -> Any:
+    """Draw the chains from a uniform grid, at parts of their length."""
     chains = {n: d["panels"] for n, d in study.data.items() if len(d["panels"]) > 2}
     figure, axes = square_panels(max(1, len(chains)), len(PARTS_SHOWN), 1.5)
     for row, (name, path) in zip(axes, chains.items(), strict=False):
@@ -196,8 +197,8 @@ def draw_steps(study: Study) -> Any:
     return figure
 
 
-def _landscape(study: Study, name: str, step: int) -> np.ndarray:
-    """What the last step climbed, scaled to 1: a level of NC-LQL's critic; the reward elsewhere."""
+def _landscape(study: StudyData, name: str, step: int) -> np.ndarray:
+    """Return the value that the last step followed, scaled to 1; the reward if not NC-LQL."""
     if name != "nclql":
         return study.exact["reward"]
     value = study.data[name]["value"]

@@ -1,4 +1,4 @@
-"""A study folder read back: arrays and tables, without JAX."""
+"""Arrays and tables of a study folder, read without JAX."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from langevinrl.registry import METHODS, label_of
 Arrays = dict[str, np.ndarray]
 
 
-class Study:
-    """What a study folder holds; methods in the registry's order."""
+class StudyData:
+    """Contents of a study folder; methods are in the registry's order."""
 
     def __init__(self, out: Path) -> None:
         self.exact = _arrays(out / "data" / "exact.npz")
@@ -25,7 +25,7 @@ class Study:
         )
 
     def line(self, name: str) -> Row:
-        """A method's row of the table."""
+        """Return a method's row of the table."""
         return next(row for row in self.table if row["method"] == label_of(name))
 
 

@@ -1,4 +1,4 @@
-"""What the figures share: their style, square panels, and maps of the plane in bands of colour."""
+"""Style, square panels and colour maps of the plane, shared by the figures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from langevinrl.analysis.figures import pyplot
-from langevinrl.studies.bandit.files import Study
+from langevinrl.studies.bandit.files import StudyData
 
-BANDS, FINER = 20, 4  # bands of colour in a map, and how much finer it is drawn than it is stored
+BANDS, FINER = 20, 4  # colour bands of a map, and its resolution relative to the stored grid
 PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
 STYLE: Any = {
     "font.size": 9,
@@ -20,15 +20,16 @@ STYLE: Any = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
-    "axes.grid": False,  # lines across a map would be read as part of it
+    "axes.grid": False,  # lines across a map look like part of it
     "svg.fonttype": "none",
-    "svg.hashsalt": "langevinrl",  # the same data give the same bytes
+    "svg.hashsalt": "langevinrl",  # the same data always give the same bytes
     "figure.constrained_layout.use": True,
 }
 
 
 @contextmanager
 def style() -> Iterator[Any]:
+    """Use the figures' style, and yield pyplot."""
     plt = pyplot()
     with plt.rc_context(STYLE):
         yield plt
@@ -37,15 +38,15 @@ def style() -> Iterator[Any]:
 def square_panels(
     rows: int, columns: int, size: float, extra: float = 0.0, text: float = 0.0
 ) -> tuple[Any, np.ndarray]:
-    """Square panels of `size` inches, with `extra` width for all and `text` height for each row."""
+    """Make panels of `size` inches, plus `extra` total width and `text` height for each row."""
     import matplotlib.pyplot as plt
 
     shape = (columns * size + extra, rows * (size + text) + 0.3)
     return plt.subplots(rows, columns, figsize=shape, squeeze=False, sharex=True, sharey=True)
 
 
-def draw_map(axes: Any, study: Study, values: np.ndarray, high: float, low: float = 0.0) -> Any:
-    """A map of values[i, j] at (x_i, y_j), with the high modes circled."""
+def draw_map(axes: Any, study: StudyData, values: np.ndarray, high: float, low: float = 0.0) -> Any:
+    """Draw values[i, j] at (x_i, y_j), and circles around the high modes."""
     bound = float(study.exact["bound"])
     image = axes.imshow(
         _refine(values).T,
@@ -64,7 +65,7 @@ def draw_map(axes: Any, study: Study, values: np.ndarray, high: float, low: floa
 
 
 def _refine(values: np.ndarray) -> np.ndarray:
-    """The map on a finer grid, by straight lines: bands with smooth edges that pack well."""
+    """Interpolate to a finer grid, so that colour bands have smooth edges."""
     for _ in range(2):  # along one axis, then the other
         places = np.linspace(0, len(values) - 1, FINER * (len(values) - 1) + 1)
         below = np.minimum(places.astype(int), len(values) - 2)
@@ -73,7 +74,7 @@ def _refine(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def circle_high_modes(axes: Any, study: Study, colour: str = "white") -> None:
+def circle_high_modes(axes: Any, study: StudyData, colour: str = "white") -> None:
     from matplotlib.patches import Circle
 
     for i in study.exact["high"].astype(int):

@@ -1,4 +1,4 @@
-"""The bandit's interactive page: one HTML file, its data inside, from the study's files."""
+"""Interactive page of the bandit study: one HTML file that contains its data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from langevinrl.registry import label_of
-from langevinrl.studies.bandit.files import Study
+from langevinrl.studies.bandit.files import StudyData
 
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def write_page(out: Path) -> Path | None:
-    """page.html beside the study's tables; None if neither LQL nor NC-LQL was studied."""
-    study = Study(out)
+    """Write page.html into a study folder; return None if it has neither LQL nor NC-LQL."""
+    study = StudyData(out)
     methods = {name: _method(study, name) for name in ("nclql", "lql") if name in study.data}
     if not methods:
         return None
@@ -35,20 +35,20 @@ def write_page(out: Path) -> Path | None:
         "methods": methods,
     }
     path = out / "page.html"
-    # No "</" may stand in a script; base64 and numbers have none, labels might one day.
+    # A script may not contain "</"; a label could.
     data = json.dumps(content, separators=(",", ":")).replace("</", "<\\/")
     template = TEMPLATE.read_text(encoding="utf-8")
     path.write_text(template.replace("/*DATA*/null", data), encoding="utf-8")
     return path
 
 
-def _method(study: Study, name: str) -> dict[str, Any]:
-    """Value maps as bytes, each from its least to its most; walks as 16-bit parts of the box."""
-    value, walks = study.data[name]["value"], study.data[name]["walks"]
+def _method(study: StudyData, name: str) -> dict[str, Any]:
+    """Encode value maps as bytes from minimum to maximum, and chains as 16-bit parts of the box."""
+    value, chains = study.data[name]["value"], study.data[name]["walks"]
     bound = float(study.exact["bound"])
     low, high = value.min(axis=(1, 2)), value.max(axis=(1, 2))
     scaled = (value - low[:, None, None]) / (high - low)[:, None, None]
-    parts = np.round((walks + bound) / (2 * bound) * 65535).astype("<u2")
+    parts = np.round((chains + bound) / (2 * bound) * 65535).astype("<u2")
     return {
         "label": label_of(name),
         "levels": len(value),
@@ -56,9 +56,9 @@ def _method(study: Study, name: str) -> dict[str, Any]:
         "low": np.round(low, 4).tolist(),
         "high": np.round(high, 4).tolist(),
         "value": _encode(np.round(255 * scaled).astype(np.uint8)),
-        "steps": walks.shape[1] - 1,
-        "walkers": walks.shape[2],
-        "walks": _encode(parts),
+        "steps": chains.shape[1] - 1,
+        "numChains": chains.shape[2],
+        "chains": _encode(parts),
     }
 
 

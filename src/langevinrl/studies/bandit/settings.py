@@ -1,4 +1,4 @@
-"""The bandit study as data: what each method is trained with, and what the paper printed."""
+"""Settings of the bandit study for each method, and the shares in the paper."""
 
 from __future__ import annotations
 
@@ -12,38 +12,30 @@ import tyro
 from langevinrl.errors import UserError, unknown
 from langevinrl.studies.bandit.env import BOUND
 
-# One state and no future: the critic's target is the reward itself.
+# A discount of zero: the critic's target is the reward itself.
 COMMON: dict[str, Any] = {"gamma": 0.0, "reward_scale": 1.0, "hidden": (64, 64, 64)}
 CHAIN_STEPS = 10  # of every sampler, as in the paper's panels
 WARMUP = 20_000  # uniform actions before the first update
 SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0)  # w in [1, 500]
 
-# Chains tried on the exact values; the settings below come from here.
-SEARCH: dict[str, tuple[float, ...]] = {
-    "sigma_max": (0.7, 0.5, 0.6, 0.8),
-    "sigma_min": (0.3, 0.2, 0.4),
-    "inverse_temperature": (500.0, 100.0, 200.0, 300.0, 400.0),
-    "step_size": (5e-4, 2e-4, 1e-3),
-}
-
 
 @dataclass(frozen=True)
 class Training:
-    """How the study trains one method."""
+    """Training of one method in the study."""
 
-    hyperparameters: dict[str, Any]  # beside COMMON; the rest are the agent's defaults
+    hyperparameters: dict[str, Any]  # added to COMMON; others are the agent's defaults
     updates: int
     batch_size: int = 256
-    # fields that change for the last third of the updates, so that what is measured stands still
+    # fields that change for the last third of the updates, so that the policy settles
     finish: dict[str, Any] = field(default_factory=dict)
-    explore: bool = False  # how a draw from the policy is asked for, without noise on top
+    explore: bool = False  # value of `explore` that samples the policy without added noise
     # within 0.3 of the top, right, bottom, left mode; None where the paper has no row
     paper: tuple[float, float, float, float] | None = None
 
 
-# The published rates are for a million updates; here there are some thousands.
+# The published rates are for a million updates; here there are a few thousand.
 _FAST = {"critic_learning_rate": 1e-3, "actor_learning_rate": 1e-3}
-# At scale 0.3 a tenth-step sample of the eight modes has the spread of N(0, I), where chains start.
+# At scale 0.3 the forward process turns the eight modes into N(0, I), where chains start.
 _CHAIN = {"num_steps": CHAIN_STEPS, "start_std": 1.0, "schedule_scale": 0.3, **_FAST}
 _DENOISING = {**_CHAIN, "delay": 1}
 
@@ -79,7 +71,7 @@ TRAININGS: dict[str, Training] = {
         {
             **_DENOISING,
             "best_of": 1,
-            # Weights are exp(Q α₀/α) and α cools to 0.98 by itself: w ends at α₀/0.98.
+            # Weights are exp(Q α₀/α) and α falls to 0.98, so that w ends at α₀/0.98.
             "initial_alpha": 20.0,
             "temperature_delay": 1,
         },
@@ -90,8 +82,8 @@ TRAININGS: dict[str, Training] = {
     "qsm": Training(
         {
             "sampler": "ddpm",
-            # In ten steps its reverse chain, which has no clean estimate to hold it, ends on the
-            # walls of the box at any factor.
+            # With ten steps its reverse chain, which has no clean estimate to clip, ends at the
+            # edge of the box at any factor.
             "num_steps": 50,
             "gradient_scale": 2.0,
             "activation": "mish",
@@ -100,7 +92,7 @@ TRAININGS: dict[str, Training] = {
         },
         updates=4_000,
         batch_size=64,
-        explore=True,  # evaluation has one constant key; there is no noise on top
+        explore=True,  # evaluation has one constant key; exploration adds no noise
         paper=(0.118, 0.115, 0.117, 0.115),
     ),
     "dacer": Training(
@@ -112,7 +104,7 @@ TRAININGS: dict[str, Training] = {
     "dipo": Training(
         {
             **_CHAIN,
-            # Small steps: large ones let actions ride an unfinished critic past the low modes.
+            # Small steps: large ones move actions past the low modes before the critic has learned.
             "num_ascent_steps": 20,
             "ascent_rate": 0.0035,
         },
@@ -121,12 +113,12 @@ TRAININGS: dict[str, Training] = {
         paper=(0.100, 0.099, 0.104, 0.098),
     ),
     "dpmd": Training(
-        {**_DENOISING, "temperature_delay": 1},  # it fits its own noisy actions: α must cool
+        {**_DENOISING, "temperature_delay": 1},  # it learns from its own noisy actions: α must fall
         updates=2_500,
         batch_size=32,
     ),
     "qvpo": Training(
-        # Cut-off weights are zero wherever Q is at most 1, which is everywhere here.
+        # Cut-off weights are zero where Q is at most 1, which is everywhere here.
         {**_DENOISING, "weights": "advantage", "policy_best_of": 32, "best_of": 1},
         updates=2_000,
         batch_size=32,
@@ -136,28 +128,28 @@ TRAININGS: dict[str, Training] = {
         {**_FAST, "initial_alpha": 0.02, "temperature_learning_rate": 1e-3},
         updates=5_000,
         batch_size=64,
-        explore=True,  # evaluation would take the mode
+        explore=True,  # evaluation returns the mode
     ),
 }
 
 
 @dataclass(frozen=True)
 class BanditConfig:
-    """The 2D bandit study: trains, samples and measures every method, and draws the figures."""
+    """Train, sample and measure methods on a 2D bandit, and draw the figures."""
 
     out: Path = Path("runs/bandit")  # folder for the table, the data, the figures and the page
-    methods: tuple[str, ...] = ()  # which methods to study; all of them unless told
+    methods: tuple[str, ...] = ()  # methods to study; all by default
     seed: int = 0  # first seed
     seeds: int = 5  # seeds per method
     samples: int = 10_000  # actions drawn from each trained policy
     bound: float = BOUND  # half-width of the action box
-    sweep: tuple[float, ...] = SWEEP  # w at which LQL and NC-LQL are sampled
-    workers: int = 2  # methods trained at a time, each in a process of its own; 1: all in this one
-    # one seed, a tenth of the training, fewer samples: a look, not a result
+    sweep: tuple[float, ...] = SWEEP  # values of w at which LQL and NC-LQL are sampled
+    workers: int = 2  # methods trained at a time, each in its own process; 1: all in this one
+    # one seed, a tenth of the training, fewer samples: a preview, not a result
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
 
     def resolved(self) -> BanditConfig:
-        """The same study with every default spelled out, checked."""
+        """Validate, and return the study with every default filled in."""
         for name in self.methods:
             if name not in TRAININGS:
                 raise UserError(unknown("bandit method", name, TRAININGS))
@@ -171,4 +163,5 @@ class BanditConfig:
 
     @property
     def run_seeds(self) -> list[int]:
+        """All seeds, the first one included."""
         return list(range(self.seed, self.seed + self.seeds))

@@ -1,4 +1,4 @@
-"""The whole study in order: train, measure, search, write, draw."""
+"""The whole study: train, measure, write tables, draw figures."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from langevinrl.errors import UserError
 from langevinrl.registry import label_of
 from langevinrl.storage.versions import versions
 from langevinrl.studies.bandit import env
-from langevinrl.studies.bandit.chains import follow_chains
+from langevinrl.studies.bandit.chains import follow_chains, sample
 from langevinrl.studies.bandit.figures import draw_figures
-from langevinrl.studies.bandit.measure import exact_law, measure, sample
+from langevinrl.studies.bandit.measure import exact_policy, measure
 from langevinrl.studies.bandit.page import write_page
-from langevinrl.studies.bandit.search import search_chains
 from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
 from langevinrl.studies.bandit.sweep import sweep_direction, sweep_gradient
 from langevinrl.studies.bandit.table import gather, print_table
@@ -33,17 +32,17 @@ from langevinrl.studies.bandit.training import each_seed, run_settings, train
 from langevinrl.studies.bandit.values import GRID, compare_values, smoothed_by, square
 from langevinrl.types import Spec
 
-Found = tuple[str, dict[str, list[Row]], float]  # a method, its tables, the seconds it took
+Tables = dict[str, list[Row]]
 
 
-def study(config: BanditConfig) -> Path:
-    """Everything the study shows, into `config.out`: returns it."""
+def run_study(config: BanditConfig) -> Path:
+    """Run the study, write everything into `config.out`, and return that folder."""
     config, console, began = config.resolved(), Console(markup=False), time.monotonic()
     (config.out / "data").mkdir(parents=True, exist_ok=True)
     _write_settings(config)
     _write_exact(config)
     console.print(f"{len(config.methods)} methods, {config.seeds} seeds each", highlight=False)
-    found: dict[str, dict[str, list[Row]]] = {}
+    found: dict[str, Tables] = {}
     for name, tables, seconds in _examine_all(config):
         found[name] = tables
         total = np.mean([row["sum"] for row in tables["seeds"]])
@@ -53,25 +52,24 @@ def study(config: BanditConfig) -> Path:
             highlight=False,
         )
     tables = gather(config, found)
-    tables["search"] = list(search_chains(config))
     for name, rows in tables.items():
         write_csv(config.out / f"{name}.csv", rows)
     print_table(tables["table"], console)
     write_page(config.out)
     try:
         draw_figures(config.out)
-    except UserError as problem:  # without matplotlib all else is still worth having
+    except UserError as problem:  # matplotlib is missing
         console.print(f"No figures: {problem}, and run the study again.")
     console.print(f"{config.out}  {time.monotonic() - began:.0f} s", highlight=False)
     return config.out
 
 
-def _examine_all(config: BanditConfig) -> Iterator[Found]:
-    """Each method's tables, as they come."""
+def _examine_all(config: BanditConfig) -> Iterator[tuple[str, Tables, float]]:
+    """Yield each method's name, tables and seconds, as they finish."""
     if config.workers == 1:
         yield from (_examine(config, name) for name in config.methods)
         return
-    # A fresh process each: a forked one would inherit this one's compiler threads, stuck.
+    # Spawned: a forked process would inherit locks of JAX's threads and hang.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(config.workers, context, _set_flags, (config.quick,)) as pool:
         jobs = [pool.submit(_examine, config, name) for name in config.methods]
@@ -80,18 +78,18 @@ def _examine_all(config: BanditConfig) -> Iterator[Found]:
 
 
 def _set_flags(quick: bool) -> None:
-    """Keep this process to one core: workers side by side would fight over each other's."""
+    """Keep this process to one core, so that workers do not compete."""
     flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
-    if quick:  # little is computed, so that compiling is most of it
+    if quick:  # most of the time is compilation
         flags.append("--xla_backend_optimization_level=0")
     os.environ["XLA_FLAGS"] = " ".join(flags)  # read when JAX first computes
 
 
-def _examine(config: BanditConfig, name: str) -> Found:
-    """Train one method, measure it, and leave what the figures need in data/NAME.npz."""
+def _examine(config: BanditConfig, name: str) -> tuple[str, Tables, float]:
+    """Train and measure one method, and write the arrays of its figures to data/NAME.npz."""
     began, method = time.monotonic(), TRAININGS[name]
     agent, states = train(config, name)
-    # Training may need several candidates; their choice would hide which modes the policy covers.
+    # Training may use several candidates; choosing among them would hide the modes it covers.
     agent = dataclasses.replace(agent, best_of=1)  # type: ignore[type-var]
     rows = []
     for seed, state in each_seed(config, states):
@@ -111,21 +109,20 @@ def _examine(config: BanditConfig, name: str) -> Found:
 
 
 def _write_settings(config: BanditConfig) -> None:
-    """What was run, field by field, so that a reader need not trust the defaults of today."""
+    """Write every field of every run and all versions, since defaults may change."""
     runs = {name: dataclasses.asdict(run_settings(config, name)) for name in config.methods}
     for name, run in runs.items():
         run["finish"] = TRAININGS[name].finish
         del run["out"]  # nothing is written there
-    asked = dataclasses.asdict(config)
-    del asked["out"]  # where this file lies
-    text = json.dumps({"study": asked, "runs": runs}, indent=1)
+    fields = dataclasses.asdict(config)
+    del fields["out"]  # the folder of this file
+    text = json.dumps({"study": fields, "runs": runs}, indent=1)
     (config.out / "settings.json").write_text(text + "\n")
-    made_with = json.dumps(versions(), indent=2)
-    (config.out / "versions.json").write_text(made_with + "\n")
+    (config.out / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n")
 
 
 def _write_exact(config: BanditConfig) -> None:
-    """The task, its soft policies over w, and its smoothed values: data/exact.npz."""
+    """Write the task, its soft policies over w and its smoothed values to data/exact.npz."""
     axis = np.linspace(-config.bound, config.bound, GRID)
     arrays = {
         "bound": np.array(config.bound),
@@ -135,7 +132,7 @@ def _write_exact(config: BanditConfig) -> None:
         "axis": axis,
         "reward": env.reward_map(axis),
         "sweep": np.array(config.sweep),
-        "laws": np.stack([exact_law(w, config.bound).coarse(100) for w in config.sweep]),
+        "laws": np.stack([exact_policy(w, config.bound).coarse(100) for w in config.sweep]),
     }
     if "nclql" in config.methods:
         agent = run_settings(config, "nclql").make_agent(Spec(1, 2, config.bound))

@@ -1,4 +1,4 @@
-"""The study's tables: gathered from all methods, written, and printed."""
+"""Tables of all methods, and the printed summary."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from rich.table import Table
 
 from langevinrl.analysis.tables import Row, spread
 from langevinrl.registry import label_of
-from langevinrl.studies.bandit.measure import MODES, exact_law, measure
+from langevinrl.studies.bandit.measure import MODES, exact_policy, measure
 from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
 
 
 def gather(config: BanditConfig, found: dict[str, dict[str, list[Row]]]) -> dict[str, list[Row]]:
-    """One table of each kind, in the order of the methods; the exact law joins the sweep."""
+    """Join the methods' tables; add exact samples to the sweep and the summary over seeds."""
     order = [found[name] for name in config.methods]
     tables = {
         kind: [row for tables in order for row in tables.get(kind, [])]
         for kind in ("seeds", "smoothing", "sweep")
     }
     for w in config.sweep:
-        actions = exact_law(w, config.bound).sample(
+        actions = exact_policy(w, config.bound).sample(
             config.samples, np.random.default_rng(config.seed)
         )
         row = {"method": "exact", "score": "", "seed": config.seed}
@@ -30,7 +30,7 @@ def gather(config: BanditConfig, found: dict[str, dict[str, list[Row]]]) -> dict
 
 
 def table_row(name: str, rows: list[Row]) -> Row:
-    """A method's means over seeds, how far seeds spread, and the paper's shares."""
+    """Return a method's means over seeds, their standard deviation, and the paper's shares."""
     row: Row = {"method": label_of(name), "seeds": len(rows)}
     for column in rows[0]:
         if column in ("method", "seed"):
@@ -46,6 +46,7 @@ def table_row(name: str, rows: list[Row]) -> Row:
 
 
 def print_table(rows: list[Row], console: Console) -> None:
+    """Print the summary, a row per method."""
     table = Table(title="Shares within 0.3 of the high modes; distances to exp(w r)/Z")
     names = ("sum ± seeds", "paper", "reward ± std", "w", "TV", "W1", "near w")
     for name in ("method", *MODES, *names):
@@ -66,5 +67,5 @@ def print_table(rows: list[Row], console: Console) -> None:
             number(row["wasserstein"], 3),
             f"{row['nearest_w']:.1f} ({row['nearest_total_variation']:.2f})",
         )
-    wide = console if console.is_terminal else Console(width=130)  # a file has no edge to wrap at
+    wide = console if console.is_terminal else Console(width=130)  # a file needs no line breaks
     wide.print(table)

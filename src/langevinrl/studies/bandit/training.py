@@ -1,4 +1,4 @@
-"""Training a method on the bandit, by the agents and the loop that all tasks share."""
+"""Training on the bandit, with the agents and the loop of all other tasks."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ from langevinrl.studies.bandit.env import Bandit
 from langevinrl.studies.bandit.settings import COMMON, TRAININGS, WARMUP, BanditConfig
 from langevinrl.types import Array, Key, PyTree
 
-ENVS, UPDATES = 10, 10  # environments and updates of an iteration: one fresh action per update
-# What randomness outside training is spent on.
-PURPOSES = (
-    "sample", "start", "chain", "walkers", "sweep", "walk", "gradient", "nclql", "lql",
-)  # fmt: skip
+ENVS, UPDATES = 10, 10  # environments and updates per iteration: one new action per update
+# Uses of randomness outside training; the position in this tuple selects the key.
+PURPOSES = ("sample", "start", "chain", "page", "sweep", "page chain", "gradient")
 
 
 def train(config: BanditConfig, name: str) -> tuple[Agent, PyTree]:
-    """The agent and its trained states, one per seed (S, ...), by the loop all tasks share."""
+    """Train a method; return the agent and its states, one per seed (S, ...)."""
     run_config, finish = run_settings(config, name), TRAININGS[name].finish
     last = run_config.iterations or 0
     with Run(run_config, env=partial(Bandit, config.bound)) as run:
         run.until(last - last // 3)
-        if finish and not config.quick:  # a look saves its compilation
+        if finish and not config.quick:  # saves a compilation
             run.change_agent(**finish)
         run.until(last)
     return run.agent, run.state
 
 
 def run_settings(config: BanditConfig, name: str) -> RunConfig:
-    """The run that trains a method: uniform actions throughout, in a box as wide as the task's."""
+    """Return the run that trains a method, on uniform actions throughout."""
     method = TRAININGS[name]
     shorter = 10 if config.quick else 1
     return RunConfig(
@@ -56,16 +54,16 @@ def run_settings(config: BanditConfig, name: str) -> RunConfig:
 
 
 def each_seed(config: BanditConfig, states: PyTree) -> Iterator[tuple[int, PyTree]]:
-    """Each seed with its own state, out of states (S, ...)."""
+    """Iterate over seeds and their states, out of states (S, ...)."""
     for i, seed in enumerate(config.run_seeds):
         yield seed, jax.tree.map(lambda x, i=i: x[i], states)
 
 
 def constant_obs(num: int) -> Array:
-    """The one observation there is, (num, 1)."""
+    """Return the constant observation, (num, 1)."""
     return jnp.zeros((num, 1))
 
 
 def key_for(seed: int, purpose: str) -> Key:
-    """Randomness for one purpose of the study, apart from that of training."""
+    """Return the key for one purpose, independent of training."""
     return jax.random.fold_in(jax.random.key(seed), PURPOSES.index(purpose) + 1)

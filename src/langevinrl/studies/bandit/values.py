@@ -1,4 +1,4 @@
-"""Learned values against the exact smoothed ones, level by level."""
+"""Errors of learned values relative to the exact smoothed values, by noise level."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from langevinrl.studies.bandit.training import constant_obs, each_seed
 from langevinrl.types import Array, PyTree
 
 GRID = 65  # points along an axis of the value maps
-INNER = 1.7  # half-width of the square in which a learned value is held against the exact one
+INNER = 1.7  # half-width of the square in which learned and exact values are compared
 
 
 def compare_values(
     agent: LQL | NCLQL, states: PyTree, config: BanditConfig, name: str
 ) -> tuple[list[Row], np.ndarray]:
-    """Learned values against the exact ones, level by level; the first seed's maps (L, G, G)."""
-    sigmas = [0.0]  # LQL has the clean level alone, at which the value is the reward
+    """Return the errors of each level and seed, and the first seed's value maps (L, G, G)."""
+    sigmas = [0.0]  # LQL has only the clean level, where the value is the reward
     if isinstance(agent, NCLQL):
         sigmas = smoothed_by(agent)
 
@@ -47,11 +47,11 @@ def compare_values(
 
 
 def smoothed_by(agent: NCLQL) -> list[float]:
-    """What each level smooths by; the last is trained on the reward itself, so not at all."""
+    """Return the noise of each level; zero for the last, which is trained on the reward itself."""
     return [float(sigma) for sigma in agent.sigmas[:-1]] + [0.0]
 
 
 def square(half: float) -> Array:
-    """A grid of points (GRID * GRID, 2) over a square."""
+    """Return a grid of points (GRID * GRID, 2) over a square."""
     axis = jnp.linspace(-half, half, GRID)
     return jnp.stack(jnp.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
