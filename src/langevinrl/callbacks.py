@@ -1,10 +1,11 @@
-"""Callbacks to hang on a run: Model.learn(callback=...), or train(config, callbacks=[...]).
+"""Callbacks for Model.learn(callback=...) and train(config, callbacks=[...]).
 
 A run calls its own callbacks and yours in a fixed order (`runs/callbacks.py`): logs, console,
-evaluation, yours as given, signals, saving.  So yours see an evaluation as soon as it is played,
-and what they wrote before a stop is saved.  One may read everything of `run` and `info`, ask for a
-stop by returning True, and call `run.change_agent`.  It must not write to the weights, the replay
-or the environments, and copies what it keeps of `info.state`: the next update reuses its memory.
+evaluation, yours as given, signals, checkpoints.  Yours therefore see an evaluation as soon as it
+is played, and what they write before a stop is saved.  A callback may read everything in `run` and
+`info`, ask to stop by returning True, and call `run.change_agent`.  It must not change the weights,
+the replay buffer or the environments, and it must copy what it keeps of `info.state`, because the
+next update reuses its memory.
 
     model.learn(iterations=20_000, callback=[StopOnReturn(9000), StopOnTime(hours=2)])
 """
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from langevinrl.errors import UserError
-from langevinrl.runs.callbacks import Callback, is_due
-from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
+from langevinrl.runs.callbacks import Callback, Evaluate, is_due, require_count
+from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.saved import write_model
 from langevinrl.runs.video import RecordVideo
@@ -36,7 +37,7 @@ CallbackLike: TypeAlias = Callback | StepFunction | Iterable[Callback | StepFunc
 class StopOnReturn(Callback):
     """Stops at the first evaluation whose mean return reaches `threshold`.
 
-    Looks at the run's own evaluations, every `eval_every` iterations, over all seeds and episodes.
+    It uses the run's own evaluations, every `eval_every` iterations, over all seeds and episodes.
     """
 
     def __init__(self, threshold: float) -> None:
@@ -47,7 +48,7 @@ class StopOnReturn(Callback):
 
 
 class StopOnTime(Callback):
-    """Stops when this much time has passed since training was started or taken up again."""
+    """Stops when this much time has passed since training was started or resumed."""
 
     def __init__(self, *, hours: float = 0.0, minutes: float = 0.0, seconds: float = 0.0) -> None:
         self.seconds = 3600 * hours + 60 * minutes + seconds
@@ -61,56 +62,17 @@ class StopOnTime(Callback):
         return time.monotonic() - self.began >= self.seconds
 
 
-class Evaluate(Callback):
-    """Plays episodes besides the run's own evaluations: more often, in another mode, or for a best.
-
-    What was played is in `history`, and nowhere in the run's logs.  With `best`, a folder, the
-    model of the highest mean so far is saved there, for Model.load.
-    """
-
-    def __init__(
-        self,
-        every: int,
-        *,
-        episodes: int = 20,
-        mode: Mode = "keyed",
-        best: str | Path | None = None,
-    ) -> None:
-        """`every` is in iterations; `mode` as in Model.predict."""
-        _require_count("every", every)
-        _require_count("episodes", episodes)
-        self.every, self.episodes, self.mode, self.best = every, episodes, mode, best
-        self.history: list[Evaluation] = []
-
-    def on_start(self, run: Run) -> None:
-        seeds = run.config.seed_list
-        self.evaluator = Evaluator(run.agent, run.env, seeds, self.episodes, self.mode)
-
-    def on_step(self, run: Run, info: StepInfo) -> None:
-        if not is_due(run, info, self.every):
-            return
-        played = self.evaluator.play(info.state, info.iteration)
-        evaluation = Evaluation(info.iteration, played, self.mode)
-        leading = all(evaluation.mean > earlier.mean for earlier in self.history)
-        self.history.append(evaluation)
-        if self.best is not None and leading:
-            write_model(self.best, run.config, run.envs.task, info.state, info.iteration)
-
-    def on_end(self, run: Run) -> None:
-        self.evaluator.close()
-
-
 class Checkpoint(Callback):
-    """Keeps the weights as they were every so often, each a saved model for Model.load.
+    """Saves a model for Model.load every `every` iterations.
 
-    They go to `into`/000010000 and so on; into the folder `models` of the run unless told.  The
-    run's own checkpoints, which resuming needs and which hold the replay too, are always the last
-    few only (`keep_checkpoints`).
+    They go to `into`/000010000 and so on; `into` is by default the folder `models` of the run.  The
+    run's own checkpoints, which include the replay buffer and serve to resume, are separate: only
+    the last few are kept (`keep_checkpoints`).
     """
 
     def __init__(self, every: int, into: str | Path | None = None) -> None:
         """`every` is in iterations."""
-        _require_count("every", every)
+        require_count("every", every)
         self.every, self.into = every, into
 
     def on_step(self, run: Run, info: StepInfo) -> None:
@@ -121,13 +83,13 @@ class Checkpoint(Callback):
 
 
 class OnStep(Callback):
-    """Calls a function of yours after every iteration, or every so many: f(run, info).
+    """Calls f(run, info) every `every` iterations, not during warm-up.
 
-    If it returns True the run stops.  Warm-up is left out.
+    The run stops if f returns True.
     """
 
     def __init__(self, function: StepFunction, every: int = 1) -> None:
-        _require_count("every", every)
+        require_count("every", every)
         self.function, self.every = function, every
 
     def on_step(self, run: Run, info: StepInfo) -> bool:
@@ -135,7 +97,7 @@ class OnStep(Callback):
 
 
 def as_callbacks(callback: Any) -> list[Callback]:
-    """One callback, one function, or several of either, as a list of callbacks."""
+    """Turn a callback, a function, or a list of either into a list of callbacks."""
     if callback is None:
         return []
     if isinstance(callback, list | tuple):
@@ -156,10 +118,10 @@ def as_callbacks(callback: Any) -> list[Callback]:
 
 
 def _require_two_arguments(function: Callable[..., Any]) -> None:
-    """Refuses functions that cannot take (run, info), or mean Stable-Baselines3's two."""
+    """Refuse functions that cannot take (run, info), or take Stable-Baselines3's arguments."""
     try:
         signature = inspect.signature(function)
-    except ValueError:  # one of C, which does not tell
+    except ValueError:  # a C function without a signature
         return
     names = [name.strip("_") for name in signature.parameters]
     try:
@@ -172,8 +134,3 @@ def _require_two_arguments(function: Callable[..., Any]) -> None:
             f"the callback takes ({', '.join(signature.parameters)}); expected (run, info), where "
             "returning True stops the run"
         )
-
-
-def _require_count(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(f"{name} is {value!r}; expected a whole number from 1")

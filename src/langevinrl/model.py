@@ -1,4 +1,4 @@
-"""The front door for users: learn, predict, evaluate, save, load."""
+"""Model: learn, predict, evaluate, save, load."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import numpy as np
 from langevinrl.callbacks import CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
 from langevinrl.envs.source import EnvSource, identify
-from langevinrl.errors import UserError, unknown
+from langevinrl.errors import UserError, require_none, unknown
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
+from langevinrl.runs.finish import Trained
 from langevinrl.runs.policy import Policy
 from langevinrl.runs.saved import NAME_IT, SavedModel, read_model, run_to_go_on, write_model
-from langevinrl.runs.train import Stopped, resume, train
+from langevinrl.runs.train import resume_run, train_run
 from langevinrl.storage.cache import use_cache
 from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.trust import require_outside, require_trusted
@@ -28,7 +29,7 @@ LEARN_WORDS = ("iterations", "total_timesteps", "callback", "progress_bar")
 
 
 class Model:
-    """An agent on a task.  A run folder is its memory: learning writes one, loading reads one.
+    """An agent on a task.  Learning writes a run folder, and loading reads one.
 
     model = Model("nclql", "HalfCheetah-v5", seed=0, inverse_temperature=500.0)
     model.learn(iterations=20_000)
@@ -39,13 +40,14 @@ class Model:
     def __init__(
         self, agent: str, env: EnvLike, seed: int = 0, *, overwrite: bool = False, **fields: Any
     ) -> None:
-        """An agent by its name, or `module:Class`; an environment in any form.
+        """Validate the configuration; nothing is built or written until `learn`.
 
-        `env` is a Gymnasium id, `module:function`, a function that makes an environment, an
-        environment or vector environment that Gymnasium can make again, or its EnvSpec;
-        `env_kwargs={...}` go to whatever makes it.  `fields` are any of the run's or the agent's,
-        by the names the command line uses.  The run folder is `out`, or runs/AGENT-ENV-SEED with
-        the first of -2, -3 ... that holds no run; `overwrite=True` gives up the run that is there.
+        `agent` is a registered name or `module:Class`.  `env` is a Gymnasium id,
+        `module:function`, a function that makes an environment, an environment or vector
+        environment that Gymnasium can make again, or its EnvSpec; `env_kwargs={...}` are passed to
+        whatever makes it.  `fields` are any of the run's or the agent's, by their names on the
+        command line.  The run folder is `out`, or by default runs/AGENT-ENV-SEED with the first of
+        -2, -3 ... that holds no run; `overwrite=True` deletes a run that is there.
         """
         hidden = ("env", "agent", "hyperparameters", "spec")
         kinds = (RunConfig, agent_class(agent))
@@ -66,8 +68,9 @@ class Model:
             hyperparameters=own,
             **asked,
         ).with_defaults()
+        require_none(self.config.mistakes(any_length=True))  # learn() may set the length
         self.overwrite = overwrite
-        self.trust = True  # all that is named was named by whoever calls this
+        self.trust = True  # every name was given by the caller
         self.folder: Path | None = None
         self.saved: SavedModel | None = None
 
@@ -82,29 +85,28 @@ class Model:
     ) -> Model:
         """Train for `iterations` more iterations, or `total_timesteps` more transitions.
 
-        An iteration steps all `num_envs` environments once, so that 1,000 transitions of five are
-        200 iterations; the transitions of warm-up, before the first, count in neither.  Without a
-        number: to the end of the run as configured (the paper's length).  A second call goes on
-        exactly where the first ended: learn(20) twice gives the weights of learn(40).
+        An iteration steps all `num_envs` environments once, so 1,000 transitions of five
+        environments are 200 iterations.  Warm-up, before the first iteration, counts in neither.
+        Without a number, train to the end of the run as configured (the paper's length).  A second
+        call continues exactly where the first ended: learn(20) twice gives the weights of
+        learn(40).
 
-        `callback` is one, a list of them, or a function f(run, info) that stops the run by
-        returning True (`langevinrl.callbacks`).  Ctrl-C stops after the iteration at hand: all is
-        saved, and the model is what it was then.
+        `callback` is a callback, a list of them, or a function f(run, info) that stops the run by
+        returning True (`langevinrl.callbacks`).  Ctrl-C stops after the current iteration; all is
+        saved, and the model keeps what it has learned.
         """
         for name in others:
             raise UserError(unknown("argument of learn()", name, LEARN_WORDS))
         more = self._count_iterations(iterations, total_timesteps)
         options: dict[str, Any] = {"callbacks": as_callbacks(callback), "quiet": not progress_bar}
-        try:
-            if self.saved is None:
-                self.folder = self._begin(more, options)
-            else:
-                self.folder = self._go_on(self.saved, more, options)
-        except Stopped as stopped:
-            self.folder = stopped.folder
-            self._read()
-            raise
-        self._read()
+        if self.saved is None:
+            trained = self._start(more, options)
+        else:
+            trained = self._continue(self.saved, more, options)
+        run, self.folder = trained.run, trained.folder
+        agent, metadata = run.config.make_agent(run.envs.spec), {"iteration": run.iteration}
+        self._adopt(SavedModel(run.config, agent, run.state, run.envs.task, metadata))
+        trained.require_finished()
         return self
 
     def predict(
@@ -117,32 +119,31 @@ class Model:
         mode: Mode | None = None,
         seed_index: int = 0,
     ) -> tuple[np.ndarray, None]:
-        """Actions for one observation or a batch, and None: no method here has a hidden state.
+        """Return actions for one observation or a batch, and None (there is no hidden state).
 
-        `obs` is what the environment hands out, a Dict as a dict (a batch of it as a dict of
-        batches); actions are in the environment's own units, shape and dtype.  `state` and
-        `episode_start` are there for tools that pass them, and are not looked at.
+        `obs` is as the environment returns it, a Dict as a dict (a batch of it as a dict of
+        batches); actions have the environment's own units, shape and dtype.  `state` and
+        `episode_start` are accepted for tools that pass them, and ignored.
 
-        What is random and what is fixed: the weights are fixed, and an action is drawn by a chain
-        with a start and noise.  With `deterministic=True` (the mode `keyed`) both follow from the
-        observation's bits: the same observation always gets the same action, which is still one
-        draw of the policy, not its mean (NC-LQL's fast presets leave the noise out after the
-        start); all evaluations are made so, unless told.  With `deterministic=False` (`sampled`)
-        they are drawn afresh at each call, exploring as training does; the sequence follows from
-        the model's seed.  With `mode="noise-free"` the start follows from the observation and the
-        noise is zero, so that the chain climbs to a mode of the policy; LQL, NC-LQL, SAC (its mode)
-        and MFP (whose jumps have no noise) offer that.
+        An action is a sample of the policy, drawn by a chain from a random start with noise:
+        - `deterministic=True` (mode `keyed`): start and noise are derived from the observation, so
+          the same observation always gets the same action.  It is a sample of the policy, not its
+          mean.  All evaluations use this mode by default.
+        - `deterministic=False` (`sampled`): start and noise are new at each call, with exploration
+          as in training.  The sequence is determined by the model's seed.
+        - `mode="noise-free"`: the start is derived from the observation and the noise is zero, so
+          the chain ascends to a mode of the policy.  For LQL, NC-LQL, NC-LQL auto, SAC and MFP.
 
-        `seed_index` chooses among seeds that were trained side by side.
+        `seed_index` selects one of the seeds that were trained together.
         """
         policy = self._require_policy()
         chosen: Mode = mode or ("keyed" if deterministic else "sampled")
         return policy.act(obs, chosen, seed_index), None
 
     def evaluate(self, episodes: int = 20, seed: int = 0, mode: Mode = "keyed") -> Evaluation:
-        """Play whole episodes with every trained seed; `mode` as in `predict`.
+        """Play whole episodes with every trained seed; `mode` is as in `predict`.
 
-        The result has `mean`, `std`, the `episodes` and the `mode` they were played in.
+        The result has `mean`, `std`, the `episodes` and the `mode`.
         """
         saved = self._require_saved()
         if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
@@ -156,9 +157,9 @@ class Model:
         return Evaluation(self.iteration, played, mode)
 
     def save(self, path: str | Path) -> None:
-        """What `load` needs and no more, as a folder: configuration, spaces, weights; no replay.
+        """Save configuration, spaces and weights as a folder for `load`, without replay buffer.
 
-        A model that was saved there before is replaced; a run is not.
+        This replaces a model that was saved there before, but never a run.
         """
         saved = self._require_saved()
         run = saved.metadata.get("run") or self.folder
@@ -167,13 +168,13 @@ class Model:
 
     @classmethod
     def load(cls, path: str | Path, env: EnvLike | None = None, *, trust: bool = False) -> Model:
-        """A model from a run folder, or from what `save` wrote: the policy, without the replay.
+        """Load a model from a run folder or from a folder that `save` wrote.
 
-        The environment is not built: sizes, units and observation space were saved.  `env` names it
-        where it could not be named in a file, as for a lambda, if the model shall play or learn.
+        The environment is not built, because its spaces were saved.  To evaluate or learn, give
+        `env` if it has no name that a file can hold, such as a lambda.
 
-        Of a folder that was not made by you, nothing is imported by name: an agent or environment
-        of its author's own is refused.  `trust=True` allows it; so does `env`, for the environment.
+        Custom agents and environments that a folder names are imported only if you made the
+        folder.  `trust=True` allows others; `env` replaces the environment.
         """
         model = cls.__new__(cls)
         model.folder, model.overwrite = Path(path), False
@@ -182,13 +183,20 @@ class Model:
             require_outside(model.folder, env)
         if env is not None:
             model.source = identify(env)._replace(factory=as_factory(env))
-        model._read(model.source)
+        model._adopt(read_model(model.folder, model.source, trust))
         return model
 
     @property
     def iteration(self) -> int:
         """Iterations trained so far."""
         return int(self.saved.metadata["iteration"]) if self.saved else 0
+
+    def __repr__(self) -> str:
+        config = self.config
+        return (
+            f"Model({config.agent!r}, {config.env!r}, iterations trained: {self.iteration}, "
+            f"seeds: {config.seed_list})"
+        )
 
     def _count_iterations(self, iterations: int | None, timesteps: int | None) -> int | None:
         if iterations is not None and timesteps is not None:
@@ -197,21 +205,21 @@ class Model:
         asked = iterations if timesteps is None else timesteps
         if asked is None:
             return None
-        # A float will do if it is whole: people write 1e6.
+        # A whole float is accepted because people write 1e6.
         number = isinstance(asked, Real) and not isinstance(asked, bool) and math.isfinite(asked)
         if not number or asked != int(asked) or asked < 1:
             raise UserError(f"{name} is {asked!r}; expected a whole number, at least 1")
         return int(asked) if timesteps is None else math.ceil(asked / self.config.num_envs)
 
-    def _begin(self, iterations: int | None, options: dict[str, Any]) -> Path:
+    def _start(self, iterations: int | None, options: dict[str, Any]) -> Trained:
         config = self.config
         if iterations is not None:
             config = dataclasses.replace(config, iterations=iterations)
         factory = self.source.factory if self.source else None
-        return train(config, env=factory, overwrite=self.overwrite, **options)
+        return train_run(config, env=factory, overwrite=self.overwrite, **options)
 
-    def _go_on(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> Path:
-        """Resume the run that the weights are of."""
+    def _continue(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> Trained:
+        """Resume the run that the weights are from."""
         assert self.folder is not None
         folder = run_to_go_on(RunFolder(self.folder), saved.state, saved.metadata)
         length = saved.config.iterations or 0
@@ -224,12 +232,13 @@ class Model:
         every = saved.config.eval_every
         if more is not None and every == default_eval_every(length):  # not one the user asked for
             every = default_eval_every(more)
-        factory = self._environment()  # which also refuses a name that makes none
-        given, trust = factory if self.source else None, self.trust
-        return resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)
+        factory = self._environment()  # refuses a name that makes no environment
+        given = factory if self.source else None
+        changes = {"iterations": total, "eval_every": every}
+        return resume_run(folder.path, changes, env=given, trust=self.trust, **options)
 
     def _environment(self) -> EnvFactory:
-        """What plays and learns; refuses a name that makes none here."""
+        """Return a function that makes the environment; refuse a name that makes none."""
         if self.source is not None:
             return self.source.factory or as_factory(self.source.name, self.source.kwargs)
         assert self.folder is not None
@@ -250,10 +259,9 @@ class Model:
         self._require_saved()
         return self._policy
 
-    def _read(self, env: EnvSource | None = None) -> None:
-        """Take up what lies in the folder."""
-        assert self.folder is not None
-        self.saved = saved = read_model(self.folder, env, self.trust)
+    def _adopt(self, saved: SavedModel) -> None:
+        """Act and continue from these weights."""
+        self.saved = saved
         self.config, self.agent, self.state, self.spaces, self.metadata = saved
         if self.config.compilation_cache:
             use_cache()

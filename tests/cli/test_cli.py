@@ -16,7 +16,7 @@ from langevinrl import __version__, cli
 from langevinrl.cli import train as train_verb
 from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
-from langevinrl.runs import train
+from langevinrl.runs import finish, train
 from langevinrl.runs.config import RunConfig
 from langevinrl.storage.folder import RunFolder
 
@@ -259,7 +259,7 @@ def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def stopped(words: list[str]) -> None:
-        raise train.Stopped(7, Path("runs/mine"))
+        raise finish.Stopped(7, Path("runs/mine"))
 
     monkeypatch.setattr(train_verb, "main", stopped)
     with pytest.raises(SystemExit) as caught:
@@ -292,7 +292,7 @@ def test_a_second_run_gets_a_folder_of_its_own(
 def test_advice_can_be_pasted(tmp_path: Path) -> None:
     """A path with a blank stays one word."""
     place = tmp_path / "my runs [/x]"
-    assert f"langevinrl resume '{place}'" in str(train.Stopped(7, place))
+    assert f"langevinrl resume '{place}'" in str(finish.Stopped(7, place))
     place.mkdir(parents=True)
     (place / "config.json").touch()
     with pytest.raises(UserError, match=re.escape(f"langevinrl resume '{place}'")):

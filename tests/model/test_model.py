@@ -30,15 +30,16 @@ def test_learning_twice_is_learning_once_as_long(
     model.learn(total_timesteps=7, progress_bar=False)  # of two environments: four iterations
     assert model.iteration == 8
     assert (act(model) != half).any()
-    whole = Model.load(tiny_run)  # the same run, never stopped
-    np.testing.assert_array_equal(act(model), act(whole))
+    for same in (Model.load(tiny_run), Model.load(tmp_path / "run")):  # never stopped; from disk
+        np.testing.assert_array_equal(act(model), act(same))
     with pytest.raises(UserError, match="all 8 iterations of this run are done"):
         model.learn()
 
 
-def test_more_iterations_are_evaluated_as_often_as_their_number_asks(
-    tiny: dict[str, Any], tmp_path: Path
+def test_evaluations_follow_the_number_of_further_iterations(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("langevinrl.model.read_model", None)  # weights are not read from disk
     fields = {name: value for name, value in tiny.items() if name != "eval_every"}
     model = Model("nclql", "toys:wide", out=tmp_path / "run", **fields)
     assert model.learn(2, progress_bar=False).config.eval_every == 1

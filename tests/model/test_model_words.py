@@ -81,17 +81,24 @@ def test_unknown_names_are_refused_at_once_and_say_what_to_write(
     assert "--" not in str(caught.value)  # this is Python
 
 
-def test_bad_values_are_refused_before_a_folder_is_made(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    wrong: list[dict[str, Any]] = [
-        {"gamma": 2.0},
-        {"iterations": 0},
-        {"batch_size": 0},
-        {"hidden": []},
-    ]
-    for fields in wrong:
-        with pytest.raises(UserError, match="expected"):
-            Model("lql", "toys:timed", out=str(out), **({"iterations": 1} | fields)).learn()
-    with pytest.raises(UserError, match="warmup=3 is less than one batch"):
-        Model("lql", "toys:timed", out=str(out), warmup=3).learn(1)
-    assert not out.exists()
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"gamma": 2.0}, "gamma is 2.0; expected"),
+        ({"gamma": "high"}, "gamma is 'high'; expected float"),
+        ({"iterations": 0}, "iterations is 0; expected"),
+        ({"batch_size": 0}, "batch_size is 0; expected"),
+        ({"hidden": []}, "expected at least one"),
+        ({"preset": "quick"}, "unknown preset of lql 'quick'"),
+        ({"warmup": 3}, "warmup=3 is less than one batch"),
+    ],
+)
+def test_bad_values_are_refused_at_construction(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Model("lql", "toys:timed", **fields)
+
+
+def test_repr_names_agent_environment_iterations_and_seeds(model: Model) -> None:
+    fresh = Model("lql", "toys:timed", seeds=2)
+    assert repr(fresh) == "Model('lql', 'toys:timed', iterations trained: 0, seeds: [0, 1])"
+    assert "iterations trained: 8, seeds: [3, 4]" in repr(model)

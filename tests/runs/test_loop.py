@@ -19,6 +19,7 @@ from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 from langevinrl.runs import callbacks, train
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.storage import checkpoint
 from langevinrl.storage.disk import Disk
@@ -80,7 +81,7 @@ def test_a_signal_stops_between_iterations_and_loses_nothing(
         return advance_once(job)
 
     monkeypatch.setattr(Run, "advance", interrupted)
-    with pytest.raises(train.Stopped, match=f"at iteration 13.*langevinrl resume {cut}"):
+    with pytest.raises(Stopped, match=f"at iteration 13.*langevinrl resume {cut}"):
         train.train(config("Pendulum-v1", cut, eval_every=40), quiet=True)
     monkeypatch.undo()
     assert checkpoint.load(RunFolder(cut)).metadata["iteration"] == 13
@@ -107,7 +108,7 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
         return advance
 
     monkeypatch.setattr(Run, "advance", ended(None))
-    with pytest.raises(train.Stopped):
+    with pytest.raises(Stopped):
         train.train(config("Pendulum-v1", stopped, **plan), quiet=True)
     monkeypatch.setattr(Run, "advance", ended(SystemExit()))
     with pytest.raises(SystemExit):

@@ -17,9 +17,10 @@ from tiny import TINY_RUN
 from langevinrl.errors import STOP_SIGNALS
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.signals import listening
-from langevinrl.runs.train import Stopped, train
+from langevinrl.runs.train import train
 from langevinrl.storage.folder import RunFolder
 
 RUN, INFO = cast(Run, None), cast(StepInfo, None)

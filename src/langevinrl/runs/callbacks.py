@@ -1,35 +1,41 @@
-"""What hangs on the loop.  A callback of your own fits the same four methods.
+"""Callbacks: the base class and those every run has.
 
-A run calls its callbacks in the order of its list, which `runs.train` makes:
+A run calls its callbacks in this order, which `runs.train` sets:
 
-1. Record        metrics.jsonl and evaluations.csv
-2. Track         TensorBoard and the like, if asked for (`track`)
-3. Progress      the line on the console
-4. PlayEpisodes  evaluates, and tells every callback of the result (`on_evaluation`)
-5. yours         in the order given; `langevinrl.callbacks` has some
-6. StopOnSignal  in runs/signals.py
-7. Save          last: it stores what the others wrote, at once if one of them asked to stop
+1. PrepareFolder  configuration, spaces and versions (runs/finish.py)
+2. Record         metrics.jsonl and evaluations.csv
+3. Track          TensorBoard and other trackers, if asked for (runs/track.py)
+4. Progress       the line on the console
+5. Evaluate       plays episodes and passes the result to every callback (`on_evaluation`)
+6. yours          in the order given; `langevinrl.callbacks` has some
+7. StopOnSignal   (runs/signals.py)
+8. Save           last, so that a checkpoint includes what the others wrote
 
-`on_end` goes through the list backwards, also after an error.
+`on_end` is called in reverse order, also after an error.
 """
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 from langevinrl.envs.faults import EnvError
+from langevinrl.errors import UserError
 from langevinrl.logs.diagnose import pick_observations, rows_by_seed
 from langevinrl.logs.progress import ProgressLine
-from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
+from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator, Mode
 from langevinrl.runs.finite import require_finite_state
 from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.saved import write_model
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import STATE, RunFolder, RunLog
 
 
 class Callback:
-    """Does nothing; override what you need.  True asks the run to stop after this iteration.
+    """Base class of callbacks: override what you need.
+
+    A method that returns True asks the run to stop after this iteration.
 
     class StopAt(Callback):
         def on_evaluation(self, run, evaluation):
@@ -37,20 +43,20 @@ class Callback:
     """
 
     def on_start(self, run: Run) -> bool | None:
-        """The environments have been started, or put back."""
+        """Called once the environments have started or been restored."""
 
     def on_step(self, run: Run, info: StepInfo) -> bool | None:
-        """A vector step, of warm-up or with its updates, is done."""
+        """Called after every vector step, during warm-up and with updates."""
 
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> bool | None:
-        """Episodes have been played."""
+        """Called after the run's own evaluations."""
 
     def on_end(self, run: Run) -> None:
-        """The run ends, by itself or by an error."""
+        """Called when the run ends, also after an error."""
 
 
 def is_due(run: Run, info: StepInfo, period: int) -> bool:
-    """At each multiple of `period` iterations, and at the run's last one."""
+    """Return whether this is a multiple of `period` iterations, or the run's last iteration."""
     last = info.iteration == run.config.iterations
     return not info.warming_up and (info.iteration % period == 0 or last)
 
@@ -59,9 +65,9 @@ class Record(Callback):
     """Writes metrics and evaluations to the run's folder."""
 
     def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
-        """`positions` are the lengths that a checkpoint knew the logs at."""
+        """`positions` are the lengths of the logs when the checkpoint was saved."""
         self.folder, self.positions = folder, positions
-        self.rows: list[dict[str, Any]] = []  # the last written, until someone takes them
+        self.rows: list[dict[str, Any]] = []  # the last written, until Track takes them
 
     def on_start(self, run: Run) -> None:
         self.log = RunLog(self.folder, self.positions)
@@ -72,7 +78,7 @@ class Record(Callback):
             self.log.write_metrics(self.rows)
 
     def _rows(self, run: Run, info: StepInfo) -> list[dict[str, Any]]:
-        """A row per seed: metrics of the update, training's episodes, how the agent samples."""
+        """Return a row per seed: metrics of the update, of training episodes and of the sampler."""
         rows = metric_rows(run, info)
         obs = pick_observations(run.replay.rings["obs"], run.replay.size)
         found = run.compiled.diagnose(run.seed_keys, run.vector_steps, info.state, obs)
@@ -97,7 +103,7 @@ class Record(Callback):
 
 
 class Progress(Callback):
-    """One line on the console, and what a person should know at the start."""
+    """Shows one line on the console, and a summary at the start."""
 
     def __init__(self, folder: RunFolder, quiet: bool = False) -> None:
         self.folder, self.quiet = folder, quiet
@@ -110,7 +116,7 @@ class Progress(Callback):
         self.line.say(f"{self.folder}  seeds {config.seed_list}  replay {size} when full")
         if not run.exact:
             self.line.say(
-                "These environments cannot give their state: episodes restart with derived seeds."
+                "These environments cannot save their state: episodes restart with derived seeds."
             )
 
     def on_step(self, run: Run, info: StepInfo) -> None:
@@ -126,27 +132,56 @@ class Progress(Callback):
         self.line.close()
 
 
-class PlayEpisodes(Callback):
-    """Plays episodes every `eval_every` iterations, in environments of its own."""
+class Evaluate(Callback):
+    """Plays episodes every `every` iterations, in environments of its own.
+
+    The results are in `history`.  With `best`, a folder, the model with the highest mean so far is
+    saved there, for Model.load.  A run has one with `log=True`, from `eval_every` and
+    `eval_episodes`; add another to evaluate more often, in another mode, or to keep the best.
+    """
+
+    def __init__(
+        self,
+        every: int,
+        *,
+        episodes: int = 20,
+        mode: Mode = "keyed",
+        best: str | Path | None = None,
+        log: bool = False,
+    ) -> None:
+        """`mode` is as in Model.predict; `log` passes results to all callbacks and the logs."""
+        require_count("every", every)
+        require_count("episodes", episodes)
+        self.every, self.episodes, self.mode, self.best = every, episodes, mode, best
+        self.log = log
+        self.history: list[Evaluation] = []
 
     def on_start(self, run: Run) -> None:
-        config = run.config
         self.evaluator = Evaluator(
             run.agent,
             run.env,
-            config.seed_list,
-            config.eval_episodes,
-            timeout=config.env_timeout,
+            run.config.seed_list,
+            self.episodes,
+            self.mode,
+            timeout=run.config.env_timeout,
         )
 
     def on_step(self, run: Run, info: StepInfo) -> None:
-        if is_due(run, info, run.config.eval_every or 1):
-            run.report(Evaluation(info.iteration, self._play(run, info)))
+        if not is_due(run, info, self.every):
+            return
+        evaluation = Evaluation(info.iteration, self._play(run, info), self.mode)
+        leading = all(evaluation.mean > earlier.mean for earlier in self.history)
+        self.history.append(evaluation)
+        if self.best is not None and leading:
+            write_model(self.best, run.config, run.envs.task, info.state, info.iteration)
+        if self.log:
+            run.report(evaluation)
 
     def _play(self, run: Run, info: StepInfo) -> list[Episode]:
-        """All episodes; a second time, in fresh environments, if one failed and may be made anew.
+        """Play all episodes; with on_env_error="reset", once more in new environments on a failure.
 
-        Half an episode is no return, so that none is mended on the way as in training.
+        Unlike in training, a failed environment is not replaced midway: the return would be of
+        half an episode.
         """
         try:
             return self.evaluator.play(info.state, info.iteration)
@@ -163,9 +198,9 @@ class PlayEpisodes(Callback):
 
 
 class Save(Callback):
-    """Leaves a checkpoint every `checkpoint_every` iterations, and when the run is to stop.
+    """Saves a checkpoint every `checkpoint_every` iterations, and when the run stops.
 
-    A state that is not finite is not saved: it would take the place of one that is.
+    A state that is not finite is never saved, because it would replace a good one.
     """
 
     def __init__(self, folder: RunFolder, record: Record) -> None:
@@ -181,7 +216,7 @@ class Save(Callback):
 
 
 def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
-    """One row per seed."""
+    """Return the metrics of the last update, one row per seed."""
     values, config = run.require_finite_update(), run.config
     place = {
         "iterations": info.iteration,
@@ -192,3 +227,9 @@ def metric_rows(run: Run, info: StepInfo) -> list[dict[str, Any]]:
         place | {"seed": seed} | {name: float(value[s]) for name, value in values.items()}
         for s, seed in enumerate(config.seed_list)
     ]
+
+
+def require_count(name: str, value: int) -> None:
+    """Refuse anything but a whole number from 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UserError(f"{name} is {value!r}; expected a whole number from 1")

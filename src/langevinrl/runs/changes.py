@@ -1,4 +1,4 @@
-"""What of a run's configuration may change between its parts, and what is refused unless meant."""
+"""Changes to a run's configuration between its checkpoint and a resume."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from langevinrl.types import Spec
 
 
 def changed_fields(before: dict[str, Any] | None, now: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Fields that decide what is learned and were others when the checkpoint was saved."""
-    if before is None:  # a checkpoint of format 0, or one that someone made without a run
+    """Return the fields that affect learning and differ from the checkpoint, with both values."""
+    if before is None:  # a checkpoint of format 0, or one made without a run
         return {}
     present = json.loads(json.dumps(dataclasses.asdict(now)))
     own, present_own = before.get("hyperparameters", {}), {}
@@ -30,11 +30,11 @@ def changed_fields(before: dict[str, Any] | None, now: RunConfig) -> dict[str, t
 
 
 def require_unchanged(before: dict[str, Any] | None, now: RunConfig, place: str) -> None:
-    """Refuses a configuration that was edited since its checkpoint was saved."""
+    """Refuse a configuration that was edited since its checkpoint was saved."""
     changed = changed_fields(before, now)
     if changed:
-        told = ", ".join(f"{n} was {old!r} and is {new!r}" for n, (old, new) in changed.items())
+        list_ = ", ".join(f"{n} was {old!r} and is {new!r}" for n, (old, new) in changed.items())
         raise UserError(
-            f"{place} was changed since its checkpoint was saved: {told}. Put that back, or go on "
-            f"as another run with langevinrl resume and {field('accept_changes')}"
+            f"{place} was changed since its checkpoint was saved: {list_}. Undo that, or go on as "
+            f"a different run with langevinrl resume and {field('accept_changes')}"
         )

@@ -1,7 +1,7 @@
-"""What asks a run to stop from outside: Ctrl-C, a closed terminal, a cluster whose time is up.
+"""Signals that stop a run: Ctrl-C, a closed terminal, the end of a cluster's time limit.
 
-Each is heard from before the environments are built until they are closed.  The first lets the
-iteration at hand end and the run save; a second does not wait for that.
+They are handled from before the environments are built until they are closed.  The first lets the
+current iteration finish and the run save; a second stops at once.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from langevinrl.runs.callbacks import Callback
 if TYPE_CHECKING:
     from langevinrl.runs.loop import Run, StepInfo
 
-AGAIN = 0.1  # seconds until a signal that came at a bad moment is looked at again
-_HEARD: list[StopOnSignal] = []  # who listens, the innermost last
+RETRY_SECONDS = 0.1  # until a signal that arrived inside JAX is sent again
+_HANDLERS: list[StopOnSignal] = []  # in use, the innermost last
 
 
 class StopOnSignal(Callback):
-    """Asks for a stop when a signal has come, so that the run ends saved.
+    """Asks the run to stop after a signal, so that it ends with a checkpoint.
 
-    A second one raises KeyboardInterrupt, as an environment may hang; but never within JAX, which
-    may be compiling and does not survive it: there it waits until JAX has returned.
+    A second signal raises KeyboardInterrupt, because an environment may hang.  It never does so
+    inside JAX, which does not survive an exception while it compiles: it waits until JAX returns.
     """
 
     def __init__(self) -> None:
         self.received: list[int] = []
-        self.old: dict[int, Any] = {}
+        self.old: dict[int, Any] = {}  # handlers to restore
         self.lock = threading.Lock()  # held while a signal is sent again, and to end that
         self.listening = False
 
     def listen(self) -> None:
-        """From here on; in another thread than the main one signals are left to whoever is."""
+        """Install the handlers; outside the main thread, where Python allows none, do nothing."""
         if threading.current_thread() is not threading.main_thread():
             return
         self.listening = True
@@ -45,7 +45,7 @@ class StopOnSignal(Callback):
             self.old[number] = signal.signal(number, self.receive)
 
     def leave(self) -> None:
-        """What was set before holds again."""
+        """Restore the previous handlers."""
         with self.lock:
             self.listening = False
         for number, handler in self.old.items():
@@ -53,11 +53,11 @@ class StopOnSignal(Callback):
         self.old = {}
 
     def receive(self, number: int, frame: FrameType | None) -> None:
-        """The handler."""
+        """Handle a signal."""
         if not self.received:
             self.received.append(number)
         elif _is_in_jax(frame):
-            timer = threading.Timer(AGAIN, self._send_again, [number])
+            timer = threading.Timer(RETRY_SECONDS, self._send_again, [number])
             timer.daemon = True
             timer.start()
         else:
@@ -77,24 +77,24 @@ class StopOnSignal(Callback):
 
 @contextmanager
 def listening() -> Iterator[StopOnSignal]:
-    """Within it signals are requests to stop; as a decorator, while a function runs."""
+    """Treat signals as requests to stop; as a decorator, while a function runs."""
     signals = StopOnSignal()
-    _HEARD.append(signals)
+    _HANDLERS.append(signals)
     signals.listen()
     try:
         yield signals
     finally:
         signals.leave()
-        _HEARD.remove(signals)
+        _HANDLERS.remove(signals)
 
 
-def heard() -> StopOnSignal:
-    """Who listens at this moment."""
-    return _HEARD[-1]
+def current_signals() -> StopOnSignal:
+    """Return the innermost handler in use."""
+    return _HANDLERS[-1]
 
 
 def _is_in_jax(frame: FrameType | None) -> bool:
-    """Whether a frame belongs to JAX, or was called by it."""
+    """Return whether a frame belongs to JAX or was called by it."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name.partition(".")[0] in ("jax", "jaxlib"):

@@ -83,7 +83,8 @@ def _hold(folder: SweepFolder, job: Job, claim: Claim, keep_replay: bool) -> Out
 
 
 def _work(folder: SweepFolder, job: Job, beat: Heartbeat, keep_replay: bool) -> Outcome:
-    from langevinrl.runs.train import Stopped, resume, train
+    from langevinrl.runs.finish import Stopped
+    from langevinrl.runs.train import resume, train
     from langevinrl.storage import checkpoint
     from langevinrl.storage.cache import use_cache
     from langevinrl.storage.folder import RunFolder

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.evaluate import Evaluation
+from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run, StepInfo
-from langevinrl.runs.train import Stopped, resume, train
+from langevinrl.runs.train import resume, train
 from langevinrl.storage.checkpoint import keep_weights_only
 from langevinrl.storage.folder import DONE, RunFolder
 from langevinrl.storage.trust import remember, search_here

@@ -1,0 +1,131 @@
+"""Train to the end of a run and close it, whatever ends it."""
+
+from __future__ import annotations
+
+import errno
+import shlex
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+
+from langevinrl.envs.faults import EnvError
+from langevinrl.errors import Interrupted, UserError, field
+from langevinrl.runs.callbacks import Callback, Evaluate, Progress, Record, Save
+from langevinrl.runs.finite import BadNumberError, write_report
+from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.saved import write_spaces
+from langevinrl.runs.signals import current_signals
+from langevinrl.runs.track import Track
+from langevinrl.storage.files import reason_of
+from langevinrl.storage.folder import RunFolder
+from langevinrl.storage.locks import Hold
+from langevinrl.storage.trust import remember
+from langevinrl.storage.versions import versions
+
+# Errors of the disk itself: full, over quota, read-only, broken, gone.
+DISK_ERRORS = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV,
+)  # fmt: skip
+
+
+class Stopped(Interrupted):
+    """A signal stopped the run between iterations; everything is saved."""
+
+    def __init__(self, iteration: int, folder: Path, number: int = signal.SIGINT) -> None:
+        super().__init__(
+            f"Stopped at iteration {iteration}.  "
+            f"Go on with: langevinrl resume {shlex.quote(str(folder))}",
+            number,
+        )
+        self.folder = folder
+
+
+class Trained(NamedTuple):
+    """A run that has ended, and the signal that stopped it early, if one did."""
+
+    run: Run
+    folder: Path
+    stopped_by: int | None
+
+    def require_finished(self) -> Path:
+        """Return the folder; raise Stopped if a signal stopped the run."""
+        if self.stopped_by is not None:
+            raise Stopped(self.run.iteration, self.folder, self.stopped_by)
+        return self.folder
+
+
+class PrepareFolder(Callback):
+    """Writes the configuration to the folder and keeps its lock.
+
+    It does so in `on_start`, when everything that could be refused has been built.
+    """
+
+    def __init__(self, folder: RunFolder, hold: Hold, new: bool, trusted: list[str]) -> None:
+        """`new`: the folder must hold no configuration; `trusted`: names this user vouches for."""
+        self.folder, self.hold, self.new, self.trusted = folder, hold, new, trusted
+
+    def on_start(self, run: Run) -> None:
+        # The configuration comes first, so that a run killed here can be resumed.
+        run.config.write(self.folder.config, exclusive=self.new)
+        remember(self.trusted)
+        write_spaces(self.folder, run.envs.task)
+        if self.folder.versions.exists():
+            self.folder.record_resume(run.iteration, versions())
+        else:
+            self.folder.create(versions())
+
+    def on_step(self, run: Run, info: StepInfo) -> None:
+        self.hold.beat()
+
+
+def _explain(error: Exception, folder: RunFolder) -> UserError | None:
+    """Turn an error of the disk or of memory into a UserError; None for any other error."""
+    left = folder.describe_saved()
+    if isinstance(error, OSError):
+        inside = str(error.filename or "").startswith(str(folder))
+        if inside or error.errno in DISK_ERRORS:
+            return UserError(f"cannot write to {folder}: {reason_of(error)}. {left}.")
+    elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        less = ", ".join(map(field, ("batch_size", "seeds", "hidden", "capacity")))
+        return UserError(f"memory ran out. Reduce one of {less}. {left}.")
+    return None
+
+
+def finish(
+    run: Run,
+    prepare: PrepareFolder,
+    log_positions: dict[str, int] | None,
+    callbacks: Sequence[Callback],
+    quiet: bool,
+) -> Trained:
+    """Train to the end, or until a signal, and save a checkpoint in both cases."""
+    folder, config = prepare.folder, run.config
+    record, signals = Record(folder, log_positions), current_signals()
+    run.callbacks = [
+        prepare,
+        record,
+        Track(folder, record, config.track),
+        Progress(folder, quiet),
+        Evaluate(config.eval_every or 1, episodes=config.eval_episodes, log=True),
+        *callbacks,
+        signals,
+        Save(folder, record),
+    ]
+    try:
+        with run:
+            run.until(config.length)
+    except (BadNumberError, EnvError) as error:
+        # The error says what happened; the run adds how far it was and what is saved.
+        report = write_report(folder, error) if isinstance(error, BadNumberError) else ""
+        step = f"It was at vector step {run.vector_steps}."
+        error.args = (f"{error}{report} {step} {folder.describe_saved()}.",)
+        raise
+    except (OSError, MemoryError, jax.errors.JaxRuntimeError) as error:
+        raise _explain(error, folder) or error from None
+    finally:
+        prepare.hold.release()
+    stopped = signals.received and run.iteration < config.length
+    return Trained(run, folder.path, signals.received[0] if stopped else None)
