@@ -157,7 +157,7 @@ def test_rewrites_are_the_columns_asked_for(agent: Any) -> None:
 
 def test_a_state_survives_files(agent: Any, tmp_path: Any) -> None:
     state = compiled_update(agent)(start(agent), batch_for(agent), jax.random.key(1)).state
-    saved = checkpoint.Checkpoint({"state": checkpoint.name_leaves(state)}, {})
+    saved = checkpoint.CheckpointData({"state": checkpoint.name_leaves(state)}, {})
     checkpoint.save(RunFolder(tmp_path), 1, saved)
     arrays = checkpoint.load(RunFolder(tmp_path)).arrays["state"]
     template = jax.eval_shape(agent.init, jax.random.key(0))

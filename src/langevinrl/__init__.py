@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from langevinrl.sweeps.start import sweep
     from langevinrl.types import Batch, Spec, Update
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "METHODS", "Agent", "Batch", "Callback", "Grid", "Model", "Run", "RunConfig", "Spec",

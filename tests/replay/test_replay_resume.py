@@ -8,7 +8,7 @@ import numpy as np
 from langevinrl.replay.buffer import Replay
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
-from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import REPLAY
 
 CUT, END, CAPACITY = 4, 9, 50  # iterations; the ring has come round before the cut
@@ -26,7 +26,7 @@ def all_next_obs(replay: Replay) -> np.ndarray:
     return replay.next_obs(np.tile(np.arange(replay.size), (2, 1)))
 
 
-def as_before(saved: Checkpoint, replay: Replay) -> Checkpoint:
+def as_before(saved: CheckpointData, replay: Replay) -> CheckpointData:
     """The checkpoint as it was when next observations were a column."""
     arrays = {name: array.copy() for name, array in saved.arrays[REPLAY].items()}
     for name in ("newest", "final_row", "final_obs"):
@@ -34,7 +34,7 @@ def as_before(saved: Checkpoint, replay: Replay) -> Checkpoint:
     arrays["next_obs"] = all_next_obs(replay)
     kept = ("size", "position", "generators")
     metadata = {name: saved.metadata["replay"][name] for name in kept}
-    return Checkpoint(saved.arrays | {REPLAY: arrays}, saved.metadata | {"replay": metadata})
+    return CheckpointData(saved.arrays | {REPLAY: arrays}, saved.metadata | {"replay": metadata})
 
 
 def test_a_run_goes_on_exactly_from_a_checkpoint_of_before() -> None:
@@ -75,7 +75,7 @@ def test_environments_that_started_afresh_do_not_change_what_was_seen() -> None:
         saved = run.checkpoint({})
         arrays = {name: array.copy() for name, array in saved.arrays[REPLAY].items()}
         rows, before = run.replay._newest_rows(), all_next_obs(run.replay)
-    start = Checkpoint(saved.arrays | {REPLAY: arrays}, saved.metadata)
+    start = CheckpointData(saved.arrays | {REPLAY: arrays}, saved.metadata)
     with Run(config("toys:unsaved"), start=start) as resumed:
         assert not resumed.exact
         for _ in range(3):

@@ -7,7 +7,7 @@ import numpy as np
 
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
-from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.checkpoint import CheckpointData
 
 CUT, END = 3, 6
 
@@ -21,11 +21,11 @@ def config() -> RunConfig:
     ).resolved()  # fmt: skip
 
 
-def copied(saved: Checkpoint) -> Checkpoint:
+def copied(saved: CheckpointData) -> CheckpointData:
     """Arrays of its own, as a file has: the run goes on writing into its replay."""
     groups = saved.arrays.items()
     arrays = {group: {name: np.copy(a) for name, a in named.items()} for group, named in groups}
-    return Checkpoint(arrays, saved.metadata)
+    return CheckpointData(arrays, saved.metadata)
 
 
 def test_a_run_taken_up_again_scales_as_if_it_had_not_stopped() -> None:

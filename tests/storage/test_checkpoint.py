@@ -15,14 +15,16 @@ from safetensors.numpy import load_file
 
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, init_learner
-from langevinrl.storage.checkpoint import Checkpoint, fill_leaves, load, name_leaves, save
+from langevinrl.storage.checkpoint import CheckpointData, fill_leaves, load, name_leaves, save
 from langevinrl.storage.disk import Disk, Written
 from langevinrl.storage.folder import CHECKPOINTS, RunFolder
 
 
-def saved(value: float) -> Checkpoint:
+def saved(value: float) -> CheckpointData:
     arrays = {"a": np.full((2, 3), value, np.float32), "count": np.array(7, np.int32)}
-    return Checkpoint({"state": arrays, "envs": {"0/qpos": np.arange(3.0)}}, {"iteration": value})
+    return CheckpointData(
+        {"state": arrays, "envs": {"0/qpos": np.arange(3.0)}}, {"iteration": value}
+    )
 
 
 def crash(*args: Any) -> None:
@@ -197,7 +199,7 @@ def learner() -> Learner:
 
 def test_a_pytree_goes_out_and_comes_back(tmp_path: Path) -> None:
     state = learner()
-    save(RunFolder(tmp_path), 1, Checkpoint({"state": name_leaves(state)}, {}))
+    save(RunFolder(tmp_path), 1, CheckpointData({"state": name_leaves(state)}, {}))
     back = fill_leaves(learner(), load(RunFolder(tmp_path)).arrays["state"])
     assert isinstance(back, Learner)
     for ours, theirs in zip(jax.tree.leaves(state), jax.tree.leaves(back), strict=True):

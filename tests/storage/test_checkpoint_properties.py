@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from langevinrl.errors import UserError
 from langevinrl.storage.arrays import KINDS, pieces, read_arrays
-from langevinrl.storage.checkpoint import Checkpoint, load, save
+from langevinrl.storage.checkpoint import CheckpointData, load, save
 from langevinrl.storage.disk import Disk
 from langevinrl.storage.folder import RunFolder
 
@@ -53,7 +53,7 @@ def test_a_checkpoint_goes_out_and_comes_back(
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(place)
-        save(folder, 3, Checkpoint({"state": state, "replay": replay}, metadata, config))
+        save(folder, 3, CheckpointData({"state": state, "replay": replay}, metadata, config))
         found = load(folder)
         assert found.metadata == metadata and found.config == config
         assert_same(found.arrays["state"], state)
@@ -85,7 +85,7 @@ def test_parts_of_large_arrays_are_written_as_they_are(tmp_path: Path) -> None:
 def test_what_no_checkpoint_can_hold_is_refused_by_name(tmp_path: Path) -> None:
     for array in (np.array(["text"]), np.array([None])):
         with pytest.raises(UserError, match="goal is of the dtype"):
-            save(RunFolder(tmp_path), 1, Checkpoint({"envs": {"goal": array}}, {}))
+            save(RunFolder(tmp_path), 1, CheckpointData({"envs": {"goal": array}}, {}))
         assert not list((tmp_path / "checkpoints").glob("0*"))
 
 

@@ -17,7 +17,7 @@ from langevinrl.errors import UserError
 from langevinrl.model import Model
 from langevinrl.runs import train
 from langevinrl.storage import manifest
-from langevinrl.storage.checkpoint import Checkpoint, keep_weights_only, load, save
+from langevinrl.storage.checkpoint import CheckpointData, keep_weights_only, load, save
 from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.manifest import digest_of
 
@@ -28,10 +28,10 @@ FILES = (
 Capture = pytest.CaptureFixture[str]
 
 
-def saved(value: float) -> Checkpoint:
+def saved(value: float) -> CheckpointData:
     arrays = {"a": np.full((2, 3), value, np.float32), "on": np.array([True, False])}
     groups = {"state": arrays, "replay": {"obs": np.arange(8.0)}, "envs": {"obs": np.ones(3)}}
-    return Checkpoint(groups, {"iteration": value}, {"gamma": 0.99})
+    return CheckpointData(groups, {"iteration": value}, {"gamma": 0.99})
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from langevinrl.errors import UserError
 from langevinrl.runs import train
-from langevinrl.storage.checkpoint import Checkpoint, load, save
+from langevinrl.storage.checkpoint import CheckpointData, load, save
 from langevinrl.storage.disk import Disk, measure
 from langevinrl.storage.folder import RunFolder
 
@@ -59,9 +59,9 @@ class FailingDisk(Disk):
         super().remove_folder(path)
 
 
-def saved(value: float) -> Checkpoint:
+def saved(value: float) -> CheckpointData:
     state = {"a": np.full((2, 3), value, np.float32), "count": np.array(7, np.int32)}
-    return Checkpoint({"state": state, "replay": {"obs": np.arange(8.0)}}, {"iteration": value})
+    return CheckpointData({"state": state, "replay": {"obs": np.arange(8.0)}}, {"iteration": value})
 
 
 def value_of(folder: RunFolder) -> float:
@@ -112,7 +112,7 @@ def test_every_operation_of_the_disk_is_among_those_that_fail() -> None:
 def test_a_real_limit_on_the_size_of_files_is_told_in_words(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     save(folder, 1, saved(1.0))
-    big = Checkpoint({"replay": {"obs": np.zeros(50_000)}}, {})
+    big = CheckpointData({"replay": {"obs": np.zeros(50_000)}}, {})
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, old[1]))
     try:

@@ -110,7 +110,7 @@ def untrained_model(folder: Path, **hyperparameters: Any) -> Model:
     agent = config.make_agent(CHEETAH)
     state = jax.jit(jax.vmap(agent.init))(jax.random.key(0)[None])
     arrays = {STATE: checkpoint.name_leaves(state)}
-    checkpoint.save(RunFolder(folder), 0, checkpoint.Checkpoint(arrays, {"iteration": 0}))
+    checkpoint.save(RunFolder(folder), 0, checkpoint.CheckpointData(arrays, {"iteration": 0}))
     return Model.load(folder)
 
 

@@ -23,7 +23,7 @@ from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.finite import LastUpdate, require_finite_actions, require_finite_update
 from langevinrl.runs.metadata import require_metadata, told_as_damage
 from langevinrl.storage import checkpoint
-from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import ENVS, REPLAY, STATE
 from langevinrl.types import Array, PyTree, Spec
 
@@ -58,7 +58,7 @@ class Run:
         env: EnvFactory | None = None,
         agent: Callable[[Spec], Agent] | None = None,
         callbacks: Sequence[Callback] = (),
-        start: Checkpoint | None = None,
+        start: CheckpointData | None = None,
     ) -> None:
         """`env` and `agent` replace those of the configuration; `start` is where to resume."""
         self.config = config = config.with_defaults()
@@ -174,7 +174,7 @@ class Run:
         self.agent = dataclasses.replace(self.agent, **fields)  # type: ignore[type-var]  # agents are dataclasses
         self._compile()
 
-    def checkpoint(self, log_positions: dict[str, int]) -> Checkpoint:
+    def checkpoint(self, log_positions: dict[str, int]) -> CheckpointData:
         """Return everything that resuming from here needs."""
         metadata = {
             "step": self.vector_steps,
@@ -190,7 +190,7 @@ class Run:
             REPLAY: self.replay.arrays(),
             ENVS: self.envs.arrays(),
         }
-        return Checkpoint(arrays, metadata, dataclasses.asdict(self.config))
+        return CheckpointData(arrays, metadata, dataclasses.asdict(self.config))
 
     def _build_envs(self) -> VectorEnv:
         config = self.config
@@ -209,7 +209,7 @@ class Run:
             self.agent, self.config.num_envs, self.config.updates_per_iteration
         )
 
-    def _restore(self, saved: Checkpoint) -> None:
+    def _restore(self, saved: CheckpointData) -> None:
         arrays, metadata, _ = saved
         require_metadata(metadata, self.config)
         self.vector_steps = metadata["step"]

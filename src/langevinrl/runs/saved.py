@@ -20,7 +20,7 @@ from langevinrl.runs import compiled
 from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.config import RunConfig
 from langevinrl.storage import checkpoint
-from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.files import read_json, write_text
 from langevinrl.storage.folder import STATE, RunFolder
 from langevinrl.storage.trust import importing_names, require_trusted
@@ -56,7 +56,7 @@ def write_model(
     folder.path.mkdir(parents=True, exist_ok=True)
     metadata = {"iteration": iteration, "run": str(Path(config.out or "").absolute())}
     arrays = {STATE: checkpoint.name_leaves(state)}
-    weights = Checkpoint(arrays, metadata, dataclasses.asdict(config))
+    weights = CheckpointData(arrays, metadata, dataclasses.asdict(config))
     checkpoint.save(folder, iteration, weights)
     write_spaces(folder, spaces)
     config.write(folder.config)

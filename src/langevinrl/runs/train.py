@@ -22,7 +22,7 @@ from langevinrl.runs.metadata import require_metadata
 from langevinrl.runs.signals import listening
 from langevinrl.storage import checkpoint
 from langevinrl.storage.cache import use_cache
-from langevinrl.storage.checkpoint import Checkpoint
+from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.storage.places import hold_again, require_available, take
 from langevinrl.storage.trust import importing_names, require_outside, require_trusted
@@ -163,7 +163,7 @@ def resume_run(
 
 def _last_checkpoint(
     folder: RunFolder, config: RunConfig, accept_changes: bool
-) -> Checkpoint | None:
+) -> CheckpointData | None:
     """Load the last checkpoint; None if the run was killed before its first."""
     if not folder.saved_checkpoints():
         _require_never_saved(folder, config)
@@ -177,7 +177,7 @@ def _last_checkpoint(
 
 
 def _resume_config(
-    config: RunConfig, folder: RunFolder, saved: Checkpoint | None, changes: dict[str, Any]
+    config: RunConfig, folder: RunFolder, saved: CheckpointData | None, changes: dict[str, Any]
 ) -> RunConfig:
     """Return the configuration with the changes, and with the folder, which may have moved."""
     asked = {name: value for name, value in changes.items() if value is not None}

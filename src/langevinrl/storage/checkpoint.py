@@ -47,7 +47,7 @@ from langevinrl.types import PyTree
 MAPPED = (REPLAY,)  # groups too large to have in memory twice: read from disk as they are copied
 
 
-class Checkpoint(NamedTuple):
+class CheckpointData(NamedTuple):
     """Groups of named arrays, one file each, and what JSON can hold."""
 
     arrays: dict[str, dict[str, np.ndarray]]
@@ -58,7 +58,7 @@ class Checkpoint(NamedTuple):
 def save(
     folder: RunFolder,
     iteration: int,
-    checkpoint: Checkpoint,
+    checkpoint: CheckpointData,
     *,
     keep: int = 1,
     disk: Disk | None = None,
@@ -94,7 +94,7 @@ def save(
     return final
 
 
-def _write(draft: Path, checkpoint: Checkpoint, disk: Disk) -> None:
+def _write(draft: Path, checkpoint: CheckpointData, disk: Disk) -> None:
     """All files of a checkpoint, the manifest last."""
     disk.make_folder(draft)
     metadata = json.dumps(checkpoint.metadata | {"format": FORMAT}).encode()
@@ -121,7 +121,7 @@ def _superseded(folder: RunFolder, final: Path, keep: int) -> list[Path]:
     return [path for path in ours if path not in kept]
 
 
-def load(folder: RunFolder, groups: list[str] | None = None) -> Checkpoint:
+def load(folder: RunFolder, groups: list[str] | None = None) -> CheckpointData:
     """The newest sound checkpoint of a run; only some groups of arrays if asked.
 
     Replay comes unwritable, mapped from disk.  A damaged checkpoint is reported and the one before
@@ -147,7 +147,7 @@ def load(folder: RunFolder, groups: list[str] | None = None) -> Checkpoint:
     raise DamagedError("; ".join(faults))
 
 
-def _read(path: Path, groups: list[str] | None) -> Checkpoint:
+def _read(path: Path, groups: list[str] | None) -> CheckpointData:
     manifest = read_manifest(path)
     held = [name.removesuffix(ARRAYS) for name in manifest.files if name.endswith(ARRAYS)]
     names = sorted(held) if groups is None else groups
@@ -167,19 +167,19 @@ def _read(path: Path, groups: list[str] | None) -> Checkpoint:
         arrays = {name: read_arrays(path / f"{name}{ARRAYS}", name in MAPPED) for name in names}
     except (OSError, ValueError) as error:
         raise DamagedError(f"checkpoint {path} is damaged: {error}") from error
-    found = Checkpoint(arrays, metadata, manifest.config)
+    found = CheckpointData(arrays, metadata, manifest.config)
     for step in MIGRATIONS[manifest.format :]:
         found = step(found)
     return found
 
 
-def _from_0(old: Checkpoint) -> Checkpoint:
+def _from_0(old: CheckpointData) -> CheckpointData:
     """Format 0 had no manifest; its first ones did not count training's episodes."""
     return old._replace(metadata={"episodes": None} | old.metadata)
 
 
 # The step that makes of each format the next; a new format adds its own here.
-MIGRATIONS: list[Callable[[Checkpoint], Checkpoint]] = [_from_0]
+MIGRATIONS: list[Callable[[CheckpointData], CheckpointData]] = [_from_0]
 
 
 def keep_weights_only(folder: RunFolder) -> None:
