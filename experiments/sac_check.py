@@ -103,7 +103,8 @@ def draw() -> None:
 
     from langevinrl.analysis import draw_group, find_runs, group_runs
     from langevinrl.analysis.figures import pyplot
-    from langevinrl.analysis.tables import spread, write_csv
+    from langevinrl.analysis.statistics import standard_deviation
+    from langevinrl.analysis.tables import write_csv
 
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(6.2, 3.6), layout="constrained")
@@ -116,7 +117,7 @@ def draw() -> None:
         last = np.array([seed.returns[-5:].mean() for seed in group.series])
         rows.append({"implementation": name, "seeds": SEEDS, "last five": f"{last.mean():.1f}",
                      "error over starts": f"{error_over_starts(HERE / name):.1f}",
-                     "spread over seeds": f"{spread(last):.1f}",
+                     "spread over seeds": f"{standard_deviation(last):.1f}",
                      "each": " ".join(f"{v:.1f}" for v in last)})  # fmt: skip
     axis.set(xlabel="updates", ylabel="return", title=f"SAC on {TASK}")
     axis.legend(frameon=False)

@@ -21,7 +21,8 @@ from reference_policies import reference
 from langevinrl.analysis import Group, draw_group, find_runs, group_runs
 from langevinrl.analysis.figures import pyplot
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.tables import spread, write_csv
+from langevinrl.analysis.statistics import standard_deviation
+from langevinrl.analysis.tables import write_csv
 from langevinrl.registry import label_of
 from langevinrl.storage.folder import RunFolder
 
@@ -149,7 +150,7 @@ def write_table(found: list[tuple[str, str, int, Group]]) -> None:
         row = {
             "task": task, "method": label_of(agent), "draws": draws, "seeds": len(last),
             "iterations": int(iterations[-1]), "return": f"{last.mean():.1f}",
-            "spread": f"{spread(last):.1f}", "worst seed": f"{last.min():.1f}",
+            "spread": f"{standard_deviation(last):.1f}", "worst seed": f"{last.min():.1f}",
             "best evaluation": f"{means.max():.1f}",
             "random": reference(task, "random"), "zero": reference(task, "zero"),
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures of run folders copied to any machine; and none of it needs JAX."""
+"""Figures of run folders; none of it needs JAX."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from folders import make_run, make_runs
 from langevinrl.analysis.ablation_figures import ablation
 from langevinrl.analysis.curve_figures import learning_curves
 from langevinrl.analysis.figures import pyplot, write_figure, write_figures
-from langevinrl.analysis.grids import final_returns
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.records import find_runs
+from langevinrl.analysis.summary import summarise
 from langevinrl.errors import UserError
 
 LIGHT = [
     "langevinrl", "langevinrl.cli", "langevinrl.cli.train", "langevinrl.registry",
-    "langevinrl.storage.folder", "langevinrl.runs.config", "langevinrl.analysis.report_files",
+    "langevinrl.storage.folder", "langevinrl.runs.config", "langevinrl.analysis",
     "langevinrl.envs.vector",
 ]  # fmt: skip
 
@@ -29,7 +29,7 @@ def is_png(path: Path) -> bool:
     return path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 5_000
 
 
-def test_a_panel_per_task_with_means_bands_and_seeds(tmp_path: Path) -> None:
+def test_panel_per_task_has_means_bands_and_seeds(tmp_path: Path) -> None:
     make_runs(tmp_path, tasks=("Hopper-v4", "Ant-v4"), seeds=2, points=3, episodes=2)
     groups = group_runs(find_runs([tmp_path]))
     figure = learning_curves(groups, "env_steps")
@@ -45,7 +45,7 @@ def test_a_panel_per_task_with_means_bands_and_seeds(tmp_path: Path) -> None:
     assert is_png(write_figure(figure, tmp_path / "new" / "folder" / "curves.png"))
 
 
-def test_one_seed_has_no_band_and_many_methods_no_thin_seeds(tmp_path: Path) -> None:
+def test_one_seed_has_no_band_and_many_methods_no_single_seeds(tmp_path: Path) -> None:
     make_run(tmp_path / "one", points=3)
     (axis,) = learning_curves(group_runs(find_runs([tmp_path]))).axes
     assert len(axis.lines) == 1 and not axis.collections
@@ -56,7 +56,7 @@ def test_one_seed_has_no_band_and_many_methods_no_thin_seeds(tmp_path: Path) -> 
     pyplot().close("all")
 
 
-def test_the_mean_goes_as_far_as_every_seed(tmp_path: Path) -> None:
+def test_mean_ends_with_the_shortest_seed(tmp_path: Path) -> None:
     make_run(tmp_path / "a", seeds=(0,), points=4)
     make_run(tmp_path / "b", seeds=(1,), points=2, planned=4)
     (axis,) = learning_curves(group_runs(find_runs([tmp_path]))).axes
@@ -65,7 +65,7 @@ def test_the_mean_goes_as_far_as_every_seed(tmp_path: Path) -> None:
     pyplot().close("all")
 
 
-def test_every_format_has_the_same_bytes_again(tmp_path: Path) -> None:
+def test_same_data_give_the_same_bytes_in_every_format(tmp_path: Path) -> None:
     make_run(tmp_path / "run", seeds=(0, 1), points=2)
     groups = group_runs(find_runs([tmp_path / "run"]))
     once = write_figures(learning_curves(groups), tmp_path / "a", "curves")
@@ -77,46 +77,44 @@ def test_every_format_has_the_same_bytes_again(tmp_path: Path) -> None:
     pyplot().close("all")
 
 
-def test_one_varied_setting_is_a_line_and_two_are_a_map(tmp_path: Path) -> None:
+def test_one_varied_setting_is_a_line_and_two_are_a_heat_map(tmp_path: Path) -> None:
     for w in (1.0, 10.0, 100.0):
         make_run(tmp_path / "one" / str(w), seeds=(0, 1), points=2, inverse_temperature=w, final=w)
-    groups = group_runs(find_runs([tmp_path / "one"]))
-    (axis,) = ablation(groups).axes  # type: ignore[union-attr]
+    finals = summarise(find_runs([tmp_path / "one"])).finals
+    (axis,) = ablation(finals).axes  # type: ignore[union-attr]
     (line,) = [line for line in axis.lines if line.get_linestyle() == "-"]
     np.testing.assert_array_equal(line.get_xdata(), [1, 10, 100])
-    np.testing.assert_allclose(line.get_ydata(), [final_returns(g).mean() for g in groups])
+    np.testing.assert_allclose(line.get_ydata(), [one.mean.value for one in finals])
     assert axis.get_xscale() == "log" and axis.get_xlabel() == "inverse_temperature"
     for w, t in ((1.0, 2), (1.0, 4), (9.0, 2)):
         make_run(tmp_path / "two" / f"{w}{t}", points=2, inverse_temperature=w, num_steps=t)
-    groups = group_runs(find_runs([tmp_path / "two"]))
-    axis, _ = ablation(groups).axes  # type: ignore[union-attr]  # the second is its colour bar
+    finals = summarise(find_runs([tmp_path / "two"])).finals
+    axis, _ = ablation(finals).axes  # type: ignore[union-attr]  # the second is its colour bar
     table = axis.images[0].get_array()
     assert table.shape == (2, 2) and np.isnan(np.ma.filled(table, np.nan)).sum() == 1
-    assert ablation(groups[:1]) is None
+    assert ablation(finals[:1]) is None
     pyplot().close("all")
 
 
-def test_words_as_settings_stand_beside_each_other(tmp_path: Path) -> None:
+def test_settings_in_words_are_evenly_spaced(tmp_path: Path) -> None:
     for start in ("zero", "normal"):
         make_run(tmp_path / start, seeds=(0, 1), points=2, start=start)
-    (axis,) = ablation(group_runs(find_runs([tmp_path]))).axes  # type: ignore[union-attr]
+    (axis,) = ablation(summarise(find_runs([tmp_path])).finals).axes  # type: ignore[union-attr]
     assert [text.get_text() for text in axis.get_xticklabels()] == ["normal", "zero"]
     pyplot().close("all")
 
 
-def test_nothing_to_draw(tmp_path: Path) -> None:
+def test_no_evaluation_to_draw_is_an_error(tmp_path: Path) -> None:
     make_run(tmp_path / "begun", points=0)
     with pytest.raises(UserError, match="no evaluation"):
         learning_curves(group_runs(find_runs([tmp_path])))
     text = "agent,env,seed,iterations,return\nx,A-v4,0,5,1\n"
     (tmp_path / "evaluations.csv").write_text(text)
-    with pytest.raises(UserError, match="no evaluation says its hours"):
+    with pytest.raises(UserError, match="no evaluation records hours"):
         learning_curves(group_runs(find_runs([tmp_path])), "hours")
 
 
-def test_without_matplotlib_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_matplotlib_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     make_run(tmp_path / "run", points=1)
     with pytest.raises(UserError, match=r"langevinrl\[plots\]"):
@@ -124,13 +122,13 @@ def test_without_matplotlib_it_says_what_to_install(
 
 
 @pytest.mark.parametrize("module", LIGHT)
-def test_jax_is_not_loaded(module: str) -> None:
+def test_module_does_not_load_jax(module: str) -> None:
     """Reports must run where there is no JAX, and the command line must answer at once."""
     check = f"import sys, {module}; sys.exit('jax' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
 
 
-def test_the_public_names_are_found_when_asked_for() -> None:
+def test_public_names_are_importable() -> None:
     import langevinrl
 
     for name in langevinrl.__all__:

@@ -1,4 +1,4 @@
-"""Scales, axes and comparisons, on runs whose numbers are known."""
+"""Interpolation, normalisation and selection of methods, on runs with known numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from langevinrl.analysis.comparison import compare
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.grids import final_returns, mean_curve, on_grid, own_grid, shared_range
 from langevinrl.analysis.groups import Group, group_runs
-from langevinrl.analysis.normalise import RANDOM_RETURNS, normalise
+from langevinrl.analysis.normalise import RANDOM_RETURNS, normalise, require_one_version
 from langevinrl.analysis.paper import TASKS
 from langevinrl.analysis.records import RunRecord, find_runs
+from langevinrl.analysis.summary import _aggregate
 from langevinrl.errors import UserError
 
 
@@ -32,7 +33,7 @@ def group(*runs: RunRecord, agent: str = "nclql", env: str = "Hopper-v4") -> Gro
     return Group(agent, env, agent.upper(), "#000000", {}, series, list(runs))
 
 
-def test_between_evaluations_is_a_line_and_beyond_them_nothing() -> None:
+def test_returns_are_interpolated_and_never_extrapolated() -> None:
     one = group(run([1.0, 3.0, 4.0]), run([0.0, 2.0], planned=20))
     np.testing.assert_allclose(
         on_grid(one, "iterations", np.array([5.0, 15.0, 25.0, 31.0])),
@@ -44,13 +45,13 @@ def test_between_evaluations_is_a_line_and_beyond_them_nothing() -> None:
     np.testing.assert_allclose(mean_curve(one), [[10, 20], [0.5, 2.5]])
 
 
-def test_runs_of_different_clocks_meet_on_an_even_grid() -> None:
+def test_hours_of_several_seeds_get_an_even_grid() -> None:
     one = group(run([0.0, 1.0, 2.0]), run([0.0, 1.0, 2.0], hours=2.0))  # 10-30 and 20-60 hours
     np.testing.assert_allclose(own_grid(one, "hours"), [20, 25, 30])
     assert own_grid(group(run([0.0, 1.0]), run([0.0], hours=9.0)), "hours").size == 0
 
 
-def test_only_seeds_that_got_there_are_final() -> None:
+def test_final_returns_leave_out_unfinished_seeds() -> None:
     assert final_returns(group(run([1, 2, 3, 4], [1, 2, 3]))).tolist() == [4.0]
     assert final_returns(group(run([1, 2, 3, 4], [1, 2, 3])), 0.5).tolist() == [2.0, 2.0]
 
@@ -64,26 +65,26 @@ def test_min_max_is_over_methods_and_points() -> None:
     assert "Hopper -1 to 6" in scale.in_words()
 
 
-def test_random_to_best_is_between_random_actions_and_the_best_end() -> None:
+def test_random_to_best_is_from_random_actions_to_the_best_final_return() -> None:
     groups = [group(run([900.0, 518.0289])), group(run([0.0, 100.0]), agent="sac")]
     scale = normalise(groups, "random-to-best")
     np.testing.assert_allclose(scale.score("Hopper", np.array([18.0288, 518.0289])), [0, 1])
     assert {f"{task}-v4" for task in TASKS} < set(RANDOM_RETURNS)
 
 
-def test_the_table_of_random_returns_is_the_measured_one() -> None:
+def test_random_returns_are_those_measured() -> None:
     path = Path(__file__).parents[2] / "results" / "reference" / "returns.csv"
     rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
     assert {row[0]: float(row[3]) for row in rows if row[1] == "random"} == RANDOM_RETURNS
 
 
-def test_scales_that_cannot_be_are_refused() -> None:
+def test_impossible_normalisations_are_refused() -> None:
     five = group(run([0.0, 1.0]), env="Hopper-v5")
-    with pytest.raises(UserError, match=r"no return of random actions on Hopper-v5 .*Hopper-v4"):
+    with pytest.raises(UserError, match=r"is known for Hopper-v5 \(only for Hopper-v4\)"):
         normalise([five], "random-to-best")
     with pytest.raises(UserError, match="Hopper-v4 and Hopper-v5 are different tasks"):
-        normalise([group(run([0.0, 1.0])), five])
-    mixed = normalise([group(run([0.0, 1.0])), five], mix_versions=True)
+        require_one_version([group(run([0.0, 1.0])), five])
+    mixed = normalise([group(run([0.0, 1.0])), five])
     assert mixed.bounds == {"Hopper": (0.0, 1.0)}
     with pytest.raises(UserError, match="fewer than two different"):
         normalise([group(run([1.0]))])
@@ -93,38 +94,36 @@ def test_scales_that_cannot_be_are_refused() -> None:
         normalise([five], "minmax")  # type: ignore[arg-type]
 
 
-def test_who_lacks_a_task_or_an_end_is_left_out_and_named() -> None:
+def test_methods_without_a_finished_task_are_left_out_and_named() -> None:
     whole, cut = run([0, 1, 2, 3], [0, 1, 2, 5]), run([0, 1])
     groups = [
         group(whole), group(whole, env="Ant-v4"),
         group(run([0, 0, 1, 1], [0, 1]), agent="lql"), group(whole, agent="lql", env="Ant-v4"),
         group(whole, agent="sac"), group(cut, agent="sac", env="Ant-v4"),
     ]  # fmt: skip
-    found = compare(groups, normalise(groups))
+    found = compare(groups)
     assert found.tasks == ["Ant", "Hopper"] and list(found.methods) == ["NCLQL", "LQL"]
-    assert [len(task) for task in found.scores("LQL")] == [2, 1]
-    np.testing.assert_allclose(found.scores("NCLQL")[0], [0.75, 1.25])
-    assert any(
-        "LQL on Hopper-v4: 1 of 2 seeds were not evaluated at 100%" in n for n in found.notes
-    )
+    assert any("LQL on Hopper-v4: 1 of 2 seeds did not finish" in note for note in found.notes)
     assert "SAC is not in the aggregates: it has no finished seed on Ant." in found.notes
-    grid, curve = found.curve("LQL", "iterations", points=3) or (np.empty(0), None)
-    np.testing.assert_allclose(grid, [10, 15, 20])  # as far as its shortest seed
-    assert curve is not None and np.isfinite(curve.value).all()
+    nclql, lql = _aggregate(found, normalise(groups)).methods
+    assert (nclql.seeds, lql.seeds) == ([2, 2], [2, 1])
+    assert nclql.progress[-1].value == pytest.approx(1.0)  # the best final mean on both tasks
+    assert lql.curve is not None and np.isfinite(lql.curve.mean.value).all()
+    assert lql.curve.progress[[0, -1]].tolist() == [0.25, 0.5]  # up to its shortest seed
 
 
-def test_runs_of_different_lengths_are_pointed_out(tmp_path: Path) -> None:
+def test_runs_of_different_lengths_are_noted(tmp_path: Path) -> None:
     make_run(tmp_path / "a", points=2)
     make_run(tmp_path / "b", "sac", points=3)
     groups = group_runs(find_runs([tmp_path]))
-    (note,) = compare(groups, normalise(groups)).notes
+    (note,) = compare(groups).notes
     assert note.startswith("Runs on Hopper are 200 and 300 iterations long;")
 
 
-def test_settings_of_a_task_are_pointed_out(tmp_path: Path) -> None:
+def test_settings_that_differ_between_tasks_are_noted(tmp_path: Path) -> None:
     make_run(tmp_path / "a", points=2, reward_scale=5.0)
     make_run(tmp_path / "b", env="Ant-v4", points=2, reward_scale=0.2)
     groups = group_runs(find_runs([tmp_path]))
     assert [one.label for one in groups] == ["NC-LQL", "NC-LQL"]
-    (note,) = compare(groups, normalise(groups)).notes
-    assert note == "NC-LQL has other settings on other tasks: reward_scale."
+    (note,) = compare(groups).notes
+    assert note == "NC-LQL has different settings on different tasks: reward_scale."

@@ -74,7 +74,7 @@ def click(browser: Browser, selector: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "height", "scheme"), SIZES)
-def test_everything_is_drawn_and_nothing_sticks_out(
+def test_everything_is_drawn_within_the_window(
     shared: Browser, page: Path, width: int, height: int, scheme: str
 ) -> None:
     show(shared, page, width, height, scheme)
@@ -98,7 +98,7 @@ def test_everything_is_drawn_and_nothing_sticks_out(
     assert (black == "#000000") == (scheme == "light")
 
 
-def test_a_bad_name_is_shown_and_not_run(browser: Browser) -> None:
+def test_hostile_name_is_shown_and_not_run(browser: Browser) -> None:
     assert browser.ask("window.hacked") is None
     assert HOSTILE in browser.ask("document.getElementById('curves').textContent")
     browser.ask("document.querySelector('#run-kind [data-key=all]').click()")
@@ -110,7 +110,7 @@ def test_a_bad_name_is_shown_and_not_run(browser: Browser) -> None:
     assert browser.ask("window.hacked") is None
 
 
-def test_pointing_at_a_panel_reads_the_values_of_all(browser: Browser) -> None:
+def test_pointing_at_a_panel_shows_all_values(browser: Browser) -> None:
     x, y, width, height = see(browser, '[data-task="Hopper-v4"] .chart')
     tip = "document.querySelector('[data-task=\"Hopper-v4\"] .tip')"
     assert browser.ask(f"{tip}.hidden") is True
@@ -124,7 +124,7 @@ def test_pointing_at_a_panel_reads_the_values_of_all(browser: Browser) -> None:
     browser.wait_for(f"{tip}.hidden")
 
 
-def test_arrow_keys_read_a_panel_too(browser: Browser) -> None:
+def test_arrow_keys_show_values_too(browser: Browser) -> None:
     see(browser, '[data-task="Hopper-v4"] .chart')
     browser.ask("document.querySelector('[data-task=\"Hopper-v4\"] .chart').focus()")
     browser.type_key("Home")
@@ -134,7 +134,7 @@ def test_arrow_keys_read_a_panel_too(browser: Browser) -> None:
     assert browser.ask(tip) == "Iterations: 3,000"
 
 
-def test_the_axis_switch_changes_labels_and_ticks(browser: Browser) -> None:
+def test_axis_switch_changes_labels_and_ticks(browser: Browser) -> None:
     see(browser, '[data-task="Hopper-v4"] .chart')
     assert browser.ask(X_LABEL) == "Iterations"
     click(browser, "#axis [data-key=hours]")
@@ -147,7 +147,7 @@ def test_the_axis_switch_changes_labels_and_ticks(browser: Browser) -> None:
     assert browser.ask("document.querySelector('#axis [aria-pressed=true]').dataset.key") == "steps"
 
 
-def test_the_keyboard_reaches_and_works_the_legend(browser: Browser) -> None:
+def test_legend_works_by_keyboard(browser: Browser) -> None:
     see(browser, '[data-task="Hopper-v4"] .chart')
     browser.ask("document.body.focus(); document.activeElement.blur()")
     focused = "document.activeElement.closest('#legend') !== null"
@@ -163,12 +163,12 @@ def test_the_keyboard_reaches_and_works_the_legend(browser: Browser) -> None:
         browser.wait_for(f"{DRAWN} === {drawn}")
 
 
-def test_seeds_bands_and_single_lines(browser: Browser) -> None:
+def test_seed_band_and_single_seed_switches(browser: Browser) -> None:
     see(browser, '[data-task="Hopper-v4"] .chart')
     hopper = "document.querySelector('[data-task=\"Hopper-v4\"]')"
     ends = f"{hopper}.querySelector('svg').getAttribute('aria-label')"
     bands, thin = (f"{hopper}.querySelectorAll('.{name}').length" for name in ("band", "thin"))
-    # SAC's fourth seed was cut at 8000, so its mean ends there until the seed is put aside.
+    # SAC's fourth seed was cut at 8000, so its mean ends there until the seed is deselected.
     assert "at 8,000" in browser.ask(ends)
     assert (browser.ask(bands), browser.ask(thin)) == (4, 0)
     click(browser, "#seeds [data-key=s3]")
@@ -179,7 +179,7 @@ def test_seeds_bands_and_single_lines(browser: Browser) -> None:
     assert browser.ask(bands) == 0
 
 
-def test_the_means_are_those_of_the_runs(browser: Browser, runs: Path) -> None:
+def test_means_are_those_of_the_runs(browser: Browser, runs: Path) -> None:
     rows = [line.split(",") for line in (runs / "task-0/dacer/evaluations.csv").read_text().split()]
     last = [float(row[6]) for row in rows[1:] if row[3] == "10000"]
     see(browser, '[data-task="Hopper-v4"] .chart')
@@ -187,7 +187,7 @@ def test_the_means_are_those_of_the_runs(browser: Browser, runs: Path) -> None:
     assert f"DACER {sum(last) / len(last):,.0f} at 10k" in label
 
 
-def test_ablations_metrics_and_time_are_there(browser: Browser) -> None:
+def test_ablations_metrics_and_times_are_shown(browser: Browser) -> None:
     for part, least in (("metrics", 4), ("profiles", 1), ("improvement", 1), ("ablations", 2)):
         assert browser.ask(f"document.querySelectorAll('#{part} figure').length") >= least
     assert "44.10" in browser.ask("document.getElementById('costs').textContent")
@@ -195,7 +195,7 @@ def test_ablations_metrics_and_time_are_there(browser: Browser) -> None:
     assert "num_steps" in browser.ask("document.querySelector('#ablations svg').ariaLabel")
 
 
-def test_run_health_is_filtered(browser: Browser) -> None:
+def test_runs_are_filtered(browser: Browser) -> None:
     rows = "document.querySelectorAll('#health tbody tr').length"
     assert browser.ask(rows) == 1  # the one with remarks
     text = browser.ask("document.querySelector('#health tbody').textContent")
@@ -207,8 +207,8 @@ def test_run_health_is_filtered(browser: Browser) -> None:
     assert browser.ask(rows) == 1
 
 
-def test_what_is_shown_can_be_saved(browser: Browser) -> None:
-    """Files are made of blobs: catch them as they are made."""
+def test_shown_curves_can_be_saved(browser: Browser) -> None:
+    """Files are made from blobs, which are caught here."""
     browser.ask("window.saved = []; URL.createObjectURL = (blob) => "
                 "{ blob.text().then((text) => saved.push(text)); return 'data:,'; }")  # fmt: skip
     click(browser, "#seeds [data-key=s0]")
@@ -223,7 +223,7 @@ def test_what_is_shown_can_be_saved(browser: Browser) -> None:
                        ".querySelectorAll('parsererror, path.mean').length") == 4  # fmt: skip
 
 
-def test_the_theme_switch_wins_over_the_readers_preference(browser: Browser) -> None:
+def test_theme_switch_overrides_the_preference(browser: Browser) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     light = browser.ask(ground)
     click(browser, "#theme [data-key=dark]")

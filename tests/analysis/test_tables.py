@@ -1,4 +1,4 @@
-"""Tables say the same in three formats, and the report's tables hold what they say."""
+"""Tables in three formats, and the tables of a report."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 from folders import make_run, make_runs
 
 from langevinrl.analysis import paper
-from langevinrl.analysis.comparison import compare
-from langevinrl.analysis.groups import Group, group_runs
-from langevinrl.analysis.normalise import normalise
+from langevinrl.analysis.groups import group_runs
+from langevinrl.analysis.page.document import page_document, plain
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_tables import (
     aggregate_table,
     final_table,
     improvement_table,
     normalised_table,
-    paper_table,
     print_returns,
     tidy_rows,
 )
+from langevinrl.analysis.statistics import AGGREGATES
+from langevinrl.analysis.summary import Aggregates, Summary, summarise
 from langevinrl.analysis.tables import latex, markdown, read_csv, with_interval, write_table
 from langevinrl.registry import METHODS
 
@@ -29,51 +29,57 @@ FINALS = {"nclql": 1_000.0, "sac": 500.0, "elsewhere": 200.0}
 
 
 @pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
+def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     root = tmp_path_factory.mktemp("tables")
     make_runs(root, FINALS, tasks=("Ant-v4", "Hopper-v4"), seeds=3, points=10, episodes=3)
-    return group_runs(find_runs([root]))
+    return summarise(find_runs([root]))
 
 
-def test_one_table_in_three_formats(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def aggregates(summary: Summary) -> Aggregates:
+    assert summary.aggregates is not None
+    return summary.aggregates
+
+
+def test_table_is_written_in_three_formats(tmp_path: Path) -> None:
     rows = [{"method": "a_b & 50%", "return": 1234.5678, "low": float("nan")}]
-    write_table(tmp_path / "new" / "table", rows, "What it is.", rows)
+    write_table(tmp_path / "new" / "table", rows, "A caption.", rows)
     assert read_csv(tmp_path / "new" / "table.csv")[0]["return"] == "1234.57"
     lines = (tmp_path / "new" / "table.md").read_text().splitlines()
-    assert lines[0] == "What it is." and lines[-1] == "| a_b & 50% | 1235 |  |"
+    assert lines[0] == "A caption." and lines[-1] == "| a_b & 50% | 1235 |  |"
     text = (tmp_path / "new" / "table.tex").read_text()
     assert r"a\_b \& 50\% & 1235 &  \\" in text
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
-    assert r"\begin{tabular}{lrr}" in text and r"\caption{What it is.}" in text
+    assert r"\begin{tabular}{lrr}" in text and r"\caption{A caption.}" in text
 
 
-def test_signs_of_the_formats_are_escaped() -> None:
+def test_special_characters_are_escaped() -> None:
     assert "a\\|b" in markdown([{"x": "a|b"}])
     assert r"\textbackslash{}\{1 $\pm$ 2\}" in latex([{"x": "\\{1 ± 2}"}])
 
 
-def test_intervals_are_printed_where_they_are() -> None:
+def test_missing_intervals_are_left_out() -> None:
     nan = float("nan")
     assert with_interval((1.26, 1.0, 2.04), digits=1) == "1.3 (1.0 to 2.0)"
     assert with_interval((1.26, nan, nan), digits=1) == "1.3"
     assert with_interval((nan, nan, nan), digits=1) == "–"
 
 
-def test_final_returns_are_those_of_the_last_evaluation(groups: list[Group]) -> None:
-    table = final_table(groups)
+def test_final_returns_are_those_of_the_last_evaluation(summary: Summary) -> None:
+    table = final_table(summary.finals)
     assert [(row["env"], row["method"]) for row in table.rows[:2]] == [
         ("Ant-v4", "NC-LQL"),
         ("Ant-v4", "SAC"),
     ]
     first = table.rows[0]
-    last = [one.returns[-1] for one in groups[0].series]
+    last = [one.returns[-1] for one in summary.groups[0].series]
     assert first["return"] == pytest.approx(np.mean(last)) and first["seeds"] == 3
     assert first["lowest"] <= first["low"] < first["return"] < first["high"] <= first["highest"]
     assert first["spread"] == pytest.approx(np.std(last, ddof=1))
 
 
-def test_the_normalised_table_stands_beside_the_papers(groups: list[Group]) -> None:
-    table = normalised_table(compare(groups, normalise(groups)))
+def test_normalised_table_shows_the_papers_numbers(aggregates: Aggregates) -> None:
+    table = normalised_table(aggregates)
     first, second, third = table.printed
     assert list(first)[:7] == ["method", "0.2", "0.4", "0.6", "0.8", "1.0", "paper 0.2"]
     assert first["paper 1.0"] == "95.5 ± 2.0" and second["paper 0.2"] == "46.1"
@@ -83,37 +89,59 @@ def test_the_normalised_table_stands_beside_the_papers(groups: list[Group]) -> N
     assert "does not define its normalisation" in table.caption and "Ant " in table.caption
 
 
-def test_aggregates_and_improvements_order_the_methods(groups: list[Group]) -> None:
-    found = compare(groups, normalise(groups))
-    rows = aggregate_table(found).rows
+def test_aggregates_and_improvements_order_the_methods(aggregates: Aggregates) -> None:
+    rows = aggregate_table(aggregates).rows
     assert [row["IQM"] for row in rows] == sorted((row["IQM"] for row in rows), reverse=True)
     assert rows[0]["optimality gap"] < rows[1]["optimality gap"]
     assert rows[0]["seeds"] == "3" and rows[0]["mean low"] < rows[0]["mean"]
-    table = improvement_table(found).rows
+    table = improvement_table(aggregates).rows
     wins = {(row["method"], row["over"]): row["probability"] for row in table}
     assert wins["NC-LQL", "SAC"] == 1.0 and wins["SAC", "NC-LQL"] == 0.0 and len(wins) == 6
 
 
-def test_the_papers_table_has_every_method() -> None:
-    assert paper_table().rows[0]["method"] == "NC-LQL"
-    assert len(paper_table().rows) == len(METHODS)
-    assert set(paper.NORMALISED) == set(paper.PLUS_MINUS) == set(METHODS)
+def test_page_and_tables_show_the_same_numbers(summary: Summary, aggregates: Aggregates) -> None:
+    page = page_document(summary)
+    shown = {(page["methods"][c["method"]]["label"], page["tasks"][c["task"]]): c
+             for c in page["finals"]}  # fmt: skip
+    for row in final_table(summary.finals).rows:
+        cell = shown.pop((row["method"], row["env"]))
+        assert (cell["seeds"], cell["mean"]) == (row["seeds"], plain(row["return"]))
+        assert cell["sd"] == plain(row["spread"])
+    assert not shown
+    methods = page["aggregates"]["methods"]
+    for method, row, along in zip(
+        methods, aggregate_table(aggregates).rows, normalised_table(aggregates).rows, strict=True
+    ):
+        for name in AGGREGATES:
+            numbers = [row[name], row[f"{name} low"], row[f"{name} high"]]
+            assert method["aggregates"][name] == plain(numbers)
+        at = [along[f"{progress:.1f}"] for progress in paper.PROGRESS]
+        assert [100 * score[0] for score in method["progress"]] == pytest.approx(at, rel=1e-4)
+    pairs = [
+        [o["first"], o["second"], *o["probability"]] for o in page["aggregates"]["improvement"]
+    ]
+    assert pairs == [plain(list(row.values())) for row in improvement_table(aggregates).rows]
+
+
+def test_paper_numbers_agree_with_our_parameter_counts() -> None:
+    assert set(paper.NORMALISED) == set(paper.PLUS_MINUS) == set(paper.COUNTED_PARAMETERS)
+    assert set(paper.NORMALISED) <= set(METHODS)
     for agent, ratio in paper.HUMANOID_PARAMETERS.items():
         counted = paper.COUNTED_PARAMETERS[agent] / paper.COUNTED_PARAMETERS["nclql"]
         assert ratio == pytest.approx(counted, abs=0.0025)  # three differ in the third digit
 
 
-def test_tidy_rows_hold_every_point(groups: list[Group]) -> None:
-    rows = tidy_rows(groups)
+def test_tidy_rows_hold_every_point(summary: Summary) -> None:
+    rows = tidy_rows(summary.groups)
     assert list(rows[0]) == ["exp_name", "env_name", "seed", "metric", "env_step", "value"]
     assert len(rows) == 3 * 2 * 3 * 10 * 3
-    one = groups[0].series[1]
+    one = summary.groups[0].series[1]
     mine = [r for r in rows if (r["exp_name"], r["env_name"]) == ("NC-LQL", "Ant-v4")]
     values = [r["value"] for r in mine if r["seed"] == 1 and r["metric"] == "return"]
     assert values == one.returns.tolist()
 
 
-def test_the_printed_returns_have_at_most_ten_rows_and_the_last(
+def test_printed_returns_have_at_most_ten_rows_and_the_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_run(tmp_path / "a", points=37)

@@ -8,15 +8,19 @@ from langevinrl.analysis.curve_figures import draw_group, learning_curves
 from langevinrl.analysis.figures import write_figure
 from langevinrl.analysis.groups import Group, group_runs
 from langevinrl.analysis.records import RunRecord, find_runs
-from langevinrl.analysis.report import write_report
+from langevinrl.analysis.report import write_files, write_report
+from langevinrl.analysis.summary import Summary, summarise
 
 __all__ = [
     "Group",
     "RunRecord",
+    "Summary",
     "draw_group",
     "find_runs",
     "group_runs",
     "learning_curves",
+    "summarise",
     "write_figure",
+    "write_files",
     "write_report",
 ]

@@ -1,4 +1,4 @@
-"""Learning curves: a panel per task, the mean over seeds, its interval, single seeds."""
+"""Learning curves: a panel per task with mean over seeds, interval and single seeds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import estimate_curve
 from langevinrl.errors import UserError
 
-FEW_SEEDS, FEW_METHODS = 5, 3  # up to here single seeds can still be told apart
+FEW_SEEDS, FEW_METHODS = 5, 3  # up to these numbers single seeds are drawn
 
 
 def learning_curves(groups: Sequence[Group], x: Axis = "iterations") -> Any:
-    """Return over iterations, env_steps, hours or progress: a figure with a panel per task."""
+    """Draw return over iterations, env_steps, hours or progress, with a panel per task."""
     drawn = [group for group in groups if seeds_of(group, x)]
     if not drawn:
         raise UserError(
             "nothing to draw: "
-            + (f"no evaluation says its {x}" if groups else "no evaluation has been logged yet")
+            + (f"no evaluation records {x}" if groups else "no evaluation has been logged yet")
         )
     envs = sorted({group.env for group in drawn})
     figure, axes = panels(len(envs))
@@ -40,9 +40,9 @@ def learning_curves(groups: Sequence[Group], x: Axis = "iterations") -> Any:
 def draw_group(
     axis: Any, group: Group, x: Axis = "iterations", thin: bool = True, **style: Any
 ) -> None:
-    """The mean over seeds with its 95 % interval; behind it, unless told, up to five seeds thin.
+    """Draw the mean over seeds with its 95 % interval, and up to five seeds as thin lines.
 
-    The mean goes as far as every seed does; a seed that got further is seen beyond it.
+    The mean ends with the shortest seed.
     """
     colour = style.pop("color", None) or group.colour
     label = style.pop("label", group.label)
@@ -54,7 +54,7 @@ def draw_group(
     if (thin and len(seeds) <= FEW_SEEDS) or not grid.size:
         for places, returns in seeds:
             axis.plot(places, returns, color=colour, linewidth=0.8, alpha=0.35)
-    if not grid.size:  # seeds that never meet have no mean, but belong in the legend
+    if not grid.size:  # seeds without a common point have no mean, but belong in the legend
         axis.plot([], [], color=colour, label=label, **style)
         return
     found = estimate_curve([on_grid(group, x, grid)])
@@ -63,5 +63,5 @@ def draw_group(
 
 
 def _dots(points: int) -> dict[str, Any]:
-    """A line of one point cannot be seen."""
+    """Mark a single point, which a line would not show."""
     return {"marker": "o"} if points == 1 else {}

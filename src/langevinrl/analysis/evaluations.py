@@ -1,4 +1,4 @@
-"""evaluations.csv -> the curve of every seed; fast, since a report reads hundreds of such files."""
+"""Reader of evaluations.csv: one curve per seed.  Fast, since a report reads hundreds of files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy as np
 from langevinrl.errors import UserError
 from langevinrl.storage.files import read_text
 
-NEEDED = ("agent", "env", "seed", "iterations", "return")  # columns; the others may be missing
+NEEDED = ("agent", "env", "seed", "iterations", "return")  # columns; others are optional
 
 
 class Series(NamedTuple):
-    """The evaluations of one seed of one run, in order of iterations; P points."""
+    """Evaluations of one seed of one run, in order of iterations; P points."""
 
     seed: int
     iterations: np.ndarray  # (P,) int
-    env_steps: np.ndarray  # (P,) int; -1 where the file does not say
-    hours: np.ndarray  # (P,) float, wall_seconds / 3600; nan where the file does not say
+    env_steps: np.ndarray  # (P,) int; -1 if not recorded
+    hours: np.ndarray  # (P,) float, wall_seconds / 3600; nan if not recorded
     returns: np.ndarray  # (P,) mean over episodes
 
 
 def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
-    """The seeds of an evaluations.csv, by agent and environment; nothing if it is not there."""
+    """Read the seeds of an evaluations.csv, by agent and environment; empty without the file."""
     if not path.exists():
         return {}
     text = read_text(path, "evaluations", most=2**30)
@@ -40,7 +40,7 @@ def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
         raise UserError(f"cannot read {path}: {error}") from error
     missing = [name for name in NEEDED if name not in header]
     if missing:
-        raise UserError(f"{path} is not a run's: it has no column {', '.join(missing)}")
+        raise UserError(f"{path} does not belong to a run: it has no column {', '.join(missing)}")
     if not rows:
         return {}
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
@@ -53,7 +53,7 @@ def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
 def _series_by_pair(
     columns: dict[str, tuple[str, ...]], num_rows: int
 ) -> dict[tuple[str, str], list[Series]]:
-    """Columns of text, a row per episode, to the seeds of each agent and environment."""
+    """Convert columns of text, a row per episode, to the seeds of each agent and environment."""
     iterations = np.array(list(map(int, columns["iterations"])))
     values = np.stack(
         [
@@ -64,19 +64,19 @@ def _series_by_pair(
     owners = list(zip(columns["agent"], columns["env"], columns["seed"], strict=True))
     numbers = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     codes = np.array([numbers[owner] for owner in owners])
-    # Rows of one seed and iteration next to each other, then one sum over each such stretch.
+    # Sort rows by seed and iteration, then average each stretch of equal ones.
     order = np.lexsort((iterations, codes))
     codes, iterations, values = codes[order], iterations[order], values[:, order]
-    fresh = np.flatnonzero(np.diff(codes, prepend=-1) | np.diff(iterations, prepend=-1))
-    counts = np.diff(fresh, append=num_rows)
-    steps, seconds, returns = np.add.reduceat(values, fresh, axis=1) / counts
-    codes, iterations = codes[fresh], iterations[fresh]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1) | np.diff(iterations, prepend=-1))
+    counts = np.diff(starts, append=num_rows)
+    steps, seconds, returns = np.add.reduceat(values, starts, axis=1) / counts
+    codes, iterations = codes[starts], iterations[starts]
     ends = np.searchsorted(codes, np.arange(len(numbers) + 1))
     found: dict[tuple[str, str], list[Series]] = {}
     for (agent, env, seed), (start, end) in zip(numbers, pairwise(ends), strict=True):
         mine = slice(start, end)
         some = found.setdefault((agent, env), [])
-        # Files from elsewhere may name their seeds in words: those are counted instead.
+        # Files from other programs may name seeds in words: number them instead.
         number = int(seed) if re.fullmatch(r"-?\d+", seed) else len(some)
         some.append(
             Series(

@@ -1,4 +1,4 @@
-"""The dress that all figures wear, and how they are written."""
+"""Style, layout and files of figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from langevinrl.errors import UserError
 
 FORMATS = ("png", "svg", "pdf")
-# Nothing of when or by what it was drawn, so that the same data give the same bytes.
+# No dates or program names, so that the same data give the same bytes.
 UNDATED: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -18,7 +18,7 @@ UNDATED: dict[str, dict[str, Any]] = {
 
 
 def pyplot() -> Any:
-    """Matplotlib without a screen, in the project's plain dress."""
+    """Return pyplot without a display, in the project's style."""
     try:
         import matplotlib
     except ImportError as error:
@@ -32,14 +32,14 @@ def pyplot() -> Any:
             "axes.spines.right": False,
             "axes.grid": True,
             "grid.alpha": 0.25,
-            "svg.hashsalt": "langevinrl",  # names inside the file, else random
+            "svg.hashsalt": "langevinrl",  # ids inside the file would otherwise be random
         }
     )
     return plt
 
 
 def write_figure(figure: Any, path: Path) -> Path:
-    """Write a figure in the format that the path's ending names, and close it."""
+    """Write a figure in the format of the path's suffix, and close it."""
     save(figure, path)
     pyplot().close(figure)
     return path
@@ -48,10 +48,10 @@ def write_figure(figure: Any, path: Path) -> Path:
 def write_figures(
     figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
-    """Write a figure as name.png, name.svg and name.pdf, or as told, and close it."""
+    """Write a figure as name.png, name.svg and name.pdf, or in other formats, and close it."""
     paths = [folder / f"{name}.{ending}" for ending in formats]
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out by now: once is enough for all formats
+    figure.set_layout_engine("none")  # lay out once for all formats
     for path in paths:
         save(figure, path)
     pyplot().close(figure)
@@ -68,7 +68,7 @@ def save(figure: Any, path: Path) -> None:
 
 
 def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Sequence[Any]]:
-    """A figure of as many panels, at most three in a row, and its axes; a last row may be short."""
+    """Create a figure with `count` panels, at most three in a row; return it and its axes."""
     columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
     figure, axes = pyplot().subplots(
@@ -82,29 +82,29 @@ def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Se
 
 
 def count_in_thousands(axis: Any) -> None:
-    """Few ticks along x, which long numbers would fill: 2.5k, 1M."""
+    """Label few ticks along x, in short form: 2.5k, 1M."""
     axis.locator_params(axis="x", nbins=6)
 
-    def shown(x: float, _: int) -> str:
+    def show(x: float, _: int) -> str:
         for size, sign in ((1e6, "M"), (1e3, "k")):
             if abs(x) >= size:
                 return f"{x / size:g}{sign}"
         return f"{x:g}"
 
-    axis.xaxis.set_major_formatter(shown)
+    axis.xaxis.set_major_formatter(show)
 
 
 def share_legend(figure: Any, axes: Sequence[Any], labels: Sequence[str]) -> None:
-    """One legend below all panels in the order of the labels, however many panels show each."""
+    """Draw one legend below all panels, in the order of the labels."""
     shown: dict[str, Any] = {}
     for axis in axes:
         shown |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     entries = {label: shown[label] for label in dict.fromkeys(labels) if label in shown}
-    # As many columns as the longest label leaves room for.
+    # As many columns as fit the longest label.
     inches = 0.6 + 0.085 * max((len(label) for label in entries), default=0)
     most = max(1, int(figure.get_figwidth() / inches))
     rows = -(-len(entries) // most)
-    columns = -(-len(entries) // max(rows, 1)) or 1  # rows of about the same length
+    columns = -(-len(entries) // max(rows, 1)) or 1  # rows of similar length
     figure.legend(
         entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False
     )

@@ -1,4 +1,4 @@
-"""Curves on common axes: progress, iterations, environment steps or hours; never extrapolated."""
+"""Curves interpolated on a common axis: progress, iterations, environment steps or hours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AXIS_LABELS: dict[str, str] = {
 
 
 def x_values(record: RunRecord, series: Series, x: Axis) -> np.ndarray:
-    """Where a seed was evaluated, on an axis; nan where its file does not say.  (P,)"""
+    """Return where a seed was evaluated on an axis; nan if not recorded.  (P,)"""
     if x not in get_args(Axis):
         raise UserError(unknown("axis", x, get_args(Axis)))
     if x == "hours":
@@ -35,13 +35,13 @@ def x_values(record: RunRecord, series: Series, x: Axis) -> np.ndarray:
 
 
 def planned_iterations(record: RunRecord) -> int:
-    """How long a run is to be; without a config, as long as it got."""
+    """Return a run's planned length; without a config, the length it reached."""
     reached = max((int(one.iterations[-1]) for one in record.series), default=0)
     return int(record.config.get("iterations") or reached)
 
 
 def seeds_of(group: Group, x: Axis) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of every seed, where it was evaluated and its returns; points without a place left out."""
+    """Return every seed's places on an axis and its returns, where the place is known."""
     found = []
     for record in group.runs:
         for one in record.series:
@@ -53,16 +53,16 @@ def seeds_of(group: Group, x: Axis) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def on_grid(group: Group, x: Axis, grid: np.ndarray) -> np.ndarray:
-    """Returns of every seed at the grid's points by linear interpolation; (seeds, P).
+    """Interpolate the returns of every seed linearly at the grid's points; (seeds, P).
 
-    nan before a seed's first evaluation and after its last.
+    nan before a seed's first evaluation and after its last: nothing is extrapolated.
     """
     rows = [np.interp(grid, *seed, left=np.nan, right=np.nan) for seed in seeds_of(group, x)]
     return np.array(rows).reshape(len(rows), len(grid))
 
 
 def shared_range(groups: Sequence[Group], x: Axis) -> tuple[float, float] | None:
-    """From the latest first evaluation to the earliest last one; none if they do not meet."""
+    """Return the range that all seeds cover, or None."""
     seeds = [places for group in groups for places, _ in seeds_of(group, x)]
     if not seeds or any(not seeds_of(group, x) for group in groups):
         return None
@@ -71,10 +71,10 @@ def shared_range(groups: Sequence[Group], x: Axis) -> tuple[float, float] | None
 
 
 def own_grid(group: Group, x: Axis) -> np.ndarray:
-    """The points of a group's curve: where some seed was evaluated and every seed has a value.
+    """Return the points of a group's curve: evaluations of any seed, where all seeds have values.
 
-    If clocks differ, as hours do, that would be a point per seed and evaluation: then as many
-    points as a seed has, evenly spread.
+    Hours differ between seeds and would give a point per seed and evaluation, so they get as many
+    evenly spaced points as one seed has.
     """
     span = shared_range([group], x)
     if span is None:
@@ -87,13 +87,13 @@ def own_grid(group: Group, x: Axis) -> np.ndarray:
 
 
 def mean_curve(group: Group, x: Axis = "iterations") -> tuple[np.ndarray, np.ndarray]:
-    """A group's points and the mean over its seeds there."""
+    """Return a group's points and the mean over its seeds there."""
     grid = own_grid(group, x)
     return grid, on_grid(group, x, grid).mean(axis=0)
 
 
 def final_returns(group: Group, progress: float = 1.0) -> np.ndarray:
-    """Returns at a fraction of training, of the seeds that were evaluated so far.  (seeds,)"""
+    """Return returns at a fraction of training, of the seeds that reached it.  (seeds,)"""
     values = on_grid(group, "progress", np.array([progress]))[:, 0]
     reached = [places[0] <= progress <= places[-1] for places, _ in seeds_of(group, "progress")]
     return values[np.array(reached, dtype=bool)]

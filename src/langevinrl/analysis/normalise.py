@@ -1,4 +1,4 @@
-"""Returns of different tasks on one scale, and the scale in words."""
+"""Normalisation of returns, so that different tasks can be averaged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from langevinrl.errors import UserError, unknown
 
 Kind: TypeAlias = Literal["min-max", "random-to-best"]
 
-# Mean return of uniform random actions over a hundred episodes, as measured for
-# results/reference/returns.csv by experiments/reference_policies.py.
+# Mean return of uniform random actions over 100 episodes, from results/reference/returns.csv
+# (experiments/reference_policies.py).
 RANDOM_RETURNS: dict[str, float] = {
     "Pendulum-v1": -1197.18,
     "InvertedDoublePendulum-v4": 60.0978,
@@ -32,58 +32,54 @@ RANDOM_RETURNS: dict[str, float] = {
 WORDS: dict[str, str] = {
     "min-max": (
         "On each task, 0 is the lowest and 1 the highest mean return over seeds that any of the "
-        "methods shown had at any evaluation; so scores depend on which methods are shown."
+        "methods shown had at any evaluation. Scores depend on which methods are shown."
     ),
     "random-to-best": (
-        "On each task, 0 is the mean return of uniform random actions (a hundred episodes) and 1 "
-        "the last mean return over seeds of the best of the methods shown."
+        "On each task, 0 is the mean return of uniform random actions (100 episodes) and 1 "
+        "the last mean return over seeds of the best method shown."
     ),
 }
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """Which return on each task is scored 0 and which 1."""
+    """The returns scored 0 and 1 on each task."""
 
     kind: Kind
-    bounds: dict[str, tuple[float, float]]  # by task, without its version
+    bounds: dict[str, tuple[float, float]]  # by task, without version
 
     def score(self, task: str, returns: np.ndarray) -> np.ndarray:
-        """Returns of any shape as scores; a return that is infinite or no number is scored 0."""
+        """Convert returns of any shape to scores; infinite returns and nan score 0."""
         low, high = self.bounds[task]
         scores = (returns - low) / (high - low)
         return np.where(np.isfinite(returns), scores, 0.0)
 
     def in_words(self) -> str:
-        """What 0 and 1 mean, and the numbers they stand for."""
+        """Explain which returns score 0 and 1."""
         numbers = [f"{task} {low:.4g} to {high:.4g}" for task, (low, high) in self.bounds.items()]
         return f"{WORDS[self.kind]} Here: {'; '.join(numbers)}."
 
 
 def require_one_version(groups: Sequence[Group]) -> None:
-    """Refuses runs on two versions of a task: their returns are of different problems."""
+    """Raise if there are runs on two versions of a task: their returns do not compare."""
     versions: dict[str, set[str]] = {}
     for group in groups:
         versions.setdefault(group.task, set()).add(group.env)
     for envs in versions.values():
         if len(envs) > 1:
             raise UserError(
-                f"{' and '.join(sorted(envs))} are different tasks: leave one out, or say that "
-                "their runs may be mixed: --mix-versions, or mix_versions=True in Python"
+                f"{' and '.join(sorted(envs))} are different tasks: leave one out, or allow mixing "
+                "them with --mix-versions (mix_versions=True in Python)"
             )
 
 
-def normalise(
-    groups: Sequence[Group], kind: Kind = "min-max", mix_versions: bool = False
-) -> Normalisation:
-    """The scale of each task that the groups have runs on.
+def normalise(groups: Sequence[Group], kind: Kind = "min-max") -> Normalisation:
+    """Find the returns scored 0 and 1 on each task of the groups.
 
     normalise(group_runs(find_runs([Path("runs")]))).score("Hopper", returns)
     """
     if kind not in get_args(Kind):
         raise UserError(unknown("normalisation", kind, get_args(Kind)))
-    if not mix_versions:
-        require_one_version(groups)
     tasks: dict[str, list[Group]] = {}
     for group in groups:
         tasks.setdefault(group.task, []).append(group)
@@ -92,7 +88,7 @@ def normalise(
 
 
 def _curves(groups: Sequence[Group]) -> list[np.ndarray]:
-    """The mean over seeds at each evaluation, finite ones only, of each group that has any."""
+    """Return each group's mean over seeds at each evaluation, finite ones only."""
     curves = [mean_curve(group)[1] for group in groups]
     return [finite for curve in curves if (finite := curve[np.isfinite(curve)]).size]
 
@@ -101,7 +97,7 @@ def _min_max(groups: Sequence[Group]) -> tuple[float, float]:
     means = np.concatenate([np.empty(0), *_curves(groups)])
     if not means.size or means.min() == means.max():
         raise UserError(
-            f"cannot put {groups[0].env} on a scale: its runs have fewer than two different mean "
+            f"cannot normalise {groups[0].env}: its runs have fewer than two different mean "
             "returns. Leave it out, or use the normalisation random-to-best"
         )
     return float(means.min()), float(means.max())
@@ -112,16 +108,16 @@ def _random_to_best(groups: Sequence[Group]) -> tuple[float, float]:
     missing = [group.env for group in groups if group.env not in RANDOM_RETURNS]
     if missing:
         near = [name for name in RANDOM_RETURNS if split_version(name)[0] == groups[0].task]
-        hint = f" (only of {near[0]})" if near else ""
+        hint = f" (only for {near[0]})" if near else ""
         raise UserError(
-            f"no return of random actions on {missing[0]} is known{hint}: use the normalisation "
+            f"no return of random actions is known for {missing[0]}{hint}: use the normalisation "
             "min-max"
         )
     low = float(np.mean([RANDOM_RETURNS[group.env] for group in groups]))
     high = max((float(curve[-1]) for curve in _curves(groups)), default=low)
     if high <= low:
         raise UserError(
-            f"no method shown ends above random actions on {env} ({low:.4g}), so nothing there "
-            "can stand for 1: use the normalisation min-max"
+            f"no method shown ends above random actions on {env} ({low:.4g}), so no return can "
+            "score 1: use the normalisation min-max"
         )
     return low, high

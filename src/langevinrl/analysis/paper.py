@@ -1,23 +1,17 @@
-"""The paper's own numbers, as printed: Direct Soft-Policy Sampling via Langevin Dynamics (2026).
+"""Numbers printed in the paper, Direct Soft-Policy Sampling via Langevin Dynamics (2026).
 
-arXiv 2602.07873.  The paper does not say how returns are normalised; its ± are called standard
-errors over five seeds, though their size fits a spread over tasks.
+arXiv 2602.07873.  The paper does not define its normalisation.  It calls its ± standard errors over
+five seeds, but their size fits a standard deviation over tasks.
 """
 
 from __future__ import annotations
 
-TASKS = (
-    "HalfCheetah", "Walker2d", "Humanoid", "Hopper", "Ant", "Swimmer", "Pusher", "Reacher",
-    "InvertedDoublePendulum",
-)  # fmt: skip
-# Vector steps (= updates) it trains each of them for.
-ITERATIONS: dict[str, int] = {task: 1_000_000 for task in TASKS[:6]} | {
-    task: 200_000 for task in TASKS[6:]
-}
-SEEDS = 5
+from langevinrl.runs.config import PAPER_ITERATIONS
+
+TASKS = tuple(PAPER_ITERATIONS)
 PROGRESS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
-# Normalised return x 100 over the nine tasks at those fractions of training.
+# Normalised return x 100 over the nine tasks, at those fractions of training.
 NORMALISED: dict[str, tuple[float, float, float, float, float]] = {
     "nclql": (71.2, 84.5, 91.4, 92.2, 95.5),
     "lql": (52.6, 56.2, 57.7, 63.7, 63.4),
@@ -36,19 +30,19 @@ PLUS_MINUS: dict[str, float] = {
     "mfp": 8.5, "sdac": 6.5, "dpmd": 6.3,
 }  # fmt: skip
 
-# Training time on Humanoid-v4 relative to NC-LQL's, on one RTX 4090; others are not listed.
+# Training time on Humanoid-v4 relative to NC-LQL's 1.65 hours on one RTX 4090;
+# the paper lists no others.
 HUMANOID_TIME: dict[str, float] = {
     "nclql": 1.000, "lql": 0.909, "dpmd": 1.343, "dipo": 1.505, "sdac": 1.687, "dacer": 1.899,
     "qvpo": 5.515,
 }  # fmt: skip
-HUMANOID_HOURS = 1.65  # what 1.000 stands for
 
-# Trainable parameters on Humanoid-v4 relative to NC-LQL's; others are not listed.
+# Trainable parameters on Humanoid-v4 relative to NC-LQL's; the paper lists no others.
 HUMANOID_PARAMETERS: dict[str, float] = {
     "nclql": 1.000, "lql": 0.978, "sac": 1.477, "dipo": 1.495, "qvpo": 1.487, "sdac": 1.487,
     "dpmd": 1.487, "dacer": 1.489,
 }  # fmt: skip
-# Counted here: online critics and policy, without target copies, temperatures or optimisers.
+# Our counts: online critics and policy, without target copies, temperatures and optimisers.
 COUNTED_PARAMETERS: dict[str, int] = {
     "nclql": 475_746, "lql": 465_410, "sac": 702_244, "qsm": 702_227, "dipo": 710_419,
     "qvpo": 707_395, "dacer": 707_909, "mfp": 702_739, "sdac": 707_395, "dpmd": 707_395,

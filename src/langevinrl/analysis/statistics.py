@@ -1,9 +1,9 @@
 """Statistics over seeds and tasks: aggregates, profiles, comparisons, and their intervals.
 
-Scores are a list with an array per task whose last axis is the seeds; tasks may have different
-numbers of them, and every task weighs the same.  Leading axes are resamples.  For tasks with the
-same number of seeds these are the statistics of Agarwal et al., Deep Reinforcement Learning at the
-Edge of the Statistical Precipice (2021), arXiv 2108.13264.
+Scores are a list with one array per task, seeds on the last axis.  Tasks may have different numbers
+of seeds; every task has the same weight.  Leading axes are resamples.  For equal numbers of seeds
+these are the statistics of Agarwal et al., Deep Reinforcement Learning at the Edge of the
+Statistical Precipice (2021), arXiv 2108.13264.
 """
 
 from __future__ import annotations
@@ -20,20 +20,25 @@ RESAMPLES, CONFIDENCE, BOOTSTRAP_SEED = 2_000, 0.95, 0
 
 
 class Estimate(NamedTuple):
-    """A statistic and its interval; low and high are nan where seeds cannot tell."""
+    """A statistic and its interval; low and high are nan where a task has a single seed."""
 
     value: np.ndarray
     low: np.ndarray
     high: np.ndarray
 
 
+def standard_deviation(values: Sequence[float] | np.ndarray) -> float:
+    """Return the sample standard deviation; 0 for a single value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
 def mean(scores: Scores) -> np.ndarray:
-    """Mean over tasks of each task's mean."""
+    """Return the mean over tasks of each task's mean."""
     return _task_means(scores).mean(axis=-1)
 
 
 def median(scores: Scores) -> np.ndarray:
-    """Median over tasks of each task's mean."""
+    """Return the median over tasks of each task's mean."""
     return np.median(_task_means(scores), axis=-1)
 
 
@@ -42,17 +47,17 @@ def _task_means(scores: Scores) -> np.ndarray:
 
 
 def iqm(scores: Scores) -> np.ndarray:
-    """Interquartile mean: of all runs of all tasks, the mean of the middle half.
+    """Return the interquartile mean: the mean of the middle half of all runs of all tasks.
 
-    As usual, a quarter of the runs at each end is cut, rounded down to whole runs.  Where tasks
-    have different numbers of seeds, each run counts as often as makes tasks equal.
+    A quarter of the runs is cut at each end, rounded down to whole runs.  Where tasks have
+    different numbers of seeds, runs are weighted so that tasks are equal.
     """
     counts = [task.shape[-1] for task in scores]
     times = math.lcm(*counts)
     total = times * len(counts)
     cut = total // 4
     runs = np.concatenate(list(scores), axis=-1)
-    if len(set(counts)) == 1:  # every run counts once: much faster
+    if len(set(counts)) == 1:  # equal weights: much faster
         return np.sort(runs, axis=-1)[..., cut : total - cut].mean(axis=-1)
     weights = np.concatenate([np.full(n, times // n) for n in counts])
     order = np.argsort(runs, axis=-1, kind="stable")
@@ -63,18 +68,18 @@ def iqm(scores: Scores) -> np.ndarray:
 
 
 def optimality_gap(scores: Scores, target: float = 1.0) -> np.ndarray:
-    """How far runs stay below the target on average; what lies above it does not count."""
+    """Return how far runs stay below the target on average; scores above it count as the target."""
     return target - mean([np.minimum(task, target) for task in scores])
 
 
 def profile(scores: Scores, thresholds: np.ndarray) -> np.ndarray:
-    """The fraction of runs that score above each threshold, mean over tasks; (..., thresholds)."""
+    """Return the fraction of runs above each threshold, mean over tasks; (..., thresholds)."""
     above = [(task[..., None, :] > thresholds[:, None]).mean(axis=-1) for task in scores]
     return np.mean(above, axis=0)
 
 
 def probability_of_improvement(first: Scores, second: Scores) -> np.ndarray:
-    """How often a run of the first beats one of the second, mean over tasks; a tie is a half."""
+    """Return how often a run of the first beats one of the second; a tie counts as half."""
     wins = []
     for x, y in zip(first, second, strict=True):
         x, y = x[..., :, None], y[..., None, :]
@@ -93,7 +98,7 @@ AGGREGATES: dict[str, Statistic] = {
 def resample(
     scores: Scores, draws: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[np.ndarray]:
-    """Seeds drawn again with replacement, within each task: (..., seeds) to (..., R, seeds)."""
+    """Resample seeds with replacement within each task: (..., seeds) to (..., R, seeds)."""
     counts = [task.shape[-1] for task in scores]
     return [
         task[..., draws.integers(n, size=(resamples, n))]
@@ -108,26 +113,25 @@ def estimate(
     confidence: float = CONFIDENCE,
     seed: int = BOOTSTRAP_SEED,
 ) -> Estimate:
-    """A statistic of one or more methods' scores with its stratified percentile interval.
+    """Estimate a statistic of one or more methods' scores, with a stratified bootstrap interval.
 
-    estimate(iqm, scores); estimate(probability_of_improvement, ours, theirs).  A task with one
-    seed shows none of its spread, so with such a task there is no interval, rather than one that
-    is too narrow.
+    estimate(iqm, scores); estimate(probability_of_improvement, ours, theirs).  There is no interval
+    if some task has a single seed: it would be too narrow.
     """
     value = np.asarray(statistic(*scores))
     if min(task.shape[-1] for one in scores for task in one) < 2:
         absent = np.full_like(value, np.nan, dtype=float)
         return Estimate(value, absent, absent)
     draws = np.random.default_rng(seed)
-    redrawn = statistic(*(resample(one, draws, resamples) for one in scores))
-    return Estimate(value, *interval(redrawn, axis=0, confidence=confidence))
+    resampled = statistic(*(resample(one, draws, resamples) for one in scores))
+    return Estimate(value, *interval(resampled, axis=0, confidence=confidence))
 
 
 def estimate_curve(curves: Scores, statistic: Statistic = mean) -> Estimate:
-    """A statistic at every point of a curve; per task (seeds, P), nan where a seed has no value.
+    """Estimate a statistic at every point of a curve; per task (seeds, P), nan for no value.
 
-    A point has a value where every seed of every task has one: a seed that stopped early, or was
-    first evaluated late, would otherwise make the curve jump.  Seeds are drawn whole.
+    A point has a value where every seed of every task has one.  A seed that stopped early would
+    otherwise make the curve jump.  Whole seeds are resampled.
     """
     known = np.all([np.isfinite(task).all(axis=0) for task in curves], axis=0)
     found = Estimate(*(np.full(known.shape, np.nan) for _ in range(3)))
@@ -141,7 +145,7 @@ def estimate_curve(curves: Scores, statistic: Statistic = mean) -> Estimate:
     return found
 
 
-def interval(redrawn: np.ndarray, axis: int, confidence: float = CONFIDENCE) -> np.ndarray:
-    """Low and high percentiles of a statistic's resamples along an axis; (2, ...)."""
+def interval(resampled: np.ndarray, axis: int, confidence: float = CONFIDENCE) -> np.ndarray:
+    """Return low and high percentiles of a statistic's resamples along an axis; (2, ...)."""
     tail = (1 - confidence) / 2
-    return np.quantile(redrawn, (tail, 1 - tail), axis=axis)
+    return np.quantile(resampled, (tail, 1 - tail), axis=axis)

@@ -1,4 +1,4 @@
-"""Tables as files: CSV to compute with, Markdown and LaTeX to print, from the same rows."""
+"""Tables as CSV, Markdown and LaTeX files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Row: TypeAlias = dict[str, Any]  # a line of a table, by column
+Row: TypeAlias = dict[str, Any]  # one row of a table, by column
 
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -19,13 +19,8 @@ LATEX = {
 }  # fmt: skip
 
 
-def spread(values: Sequence[float] | np.ndarray) -> float:
-    """How far seeds lie apart: their sample standard deviation; 0 for a single one."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """Rows that share their columns; no row, no header."""
+    """Write rows with the same columns; without rows the file is empty."""
     rows = [
         {k: f"{v:.6g}" if isinstance(v, float | np.floating) else v for k, v in row.items()}
         for row in rows
@@ -38,16 +33,13 @@ def write_csv(path: Path, rows: Iterable[Row]) -> None:
 
 
 def read_csv(path: Path) -> list[Row]:
-    """The rows of a table, everything as text."""
+    """Read the rows of a table, every cell as text."""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 def write_table(path: Path, rows: Sequence[Row], caption: str, printed: Sequence[Row]) -> None:
-    """A table three times: `rows` as path.csv, and `printed`, shorter, as path.md and path.tex.
-
-    The caption says what is in it; it stands above the table in both.
-    """
+    """Write `rows` as path.csv, and the shorter `printed` as path.md and path.tex."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(path.with_name(f"{path.name}.csv"), rows)
     path.with_name(f"{path.name}.md").write_text(markdown(printed, caption))
@@ -55,7 +47,7 @@ def write_table(path: Path, rows: Sequence[Row], caption: str, printed: Sequence
 
 
 def markdown(rows: Sequence[Row], caption: str = "") -> str:
-    """Rows as a Markdown table; the first column to the left, the others to the right."""
+    """Format rows as a Markdown table; the first column is aligned left, the others right."""
     columns = list(rows[0]) if rows else []
     lines = [f"{caption}\n"] if caption else []
     lines.append(f"| {' | '.join(columns)} |")
@@ -67,7 +59,7 @@ def markdown(rows: Sequence[Row], caption: str = "") -> str:
 
 
 def latex(rows: Sequence[Row], caption: str = "") -> str:
-    """Rows as a LaTeX table with the rules of the package booktabs."""
+    """Format rows as a LaTeX table; needs the package booktabs."""
     columns = list(rows[0]) if rows else []
     lines = [r"\begin{table}", r"\centering"]
     if caption:
@@ -80,8 +72,8 @@ def latex(rows: Sequence[Row], caption: str = "") -> str:
 
 
 def escape(text: str) -> str:
-    """Text as LaTeX prints it, sign for sign."""
-    return "".join(LATEX.get(sign, sign) for sign in text)
+    """Escape text for LaTeX."""
+    return "".join(LATEX.get(letter, letter) for letter in text)
 
 
 def _shown(value: Any) -> str:
@@ -90,9 +82,9 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def with_interval(estimate: Sequence[float], digits: int) -> str:
-    """12.3 (11.0 to 13.1); the number alone where there is no interval, a dash if none is known."""
-    value, low, high = estimate
+def with_interval(estimate: Sequence[Any], digits: int) -> str:
+    """Format as 12.3 (11.0 to 13.1); without interval as 12.3, a missing value as a dash."""
+    value, low, high = map(float, estimate)
     if math.isnan(value):
         return "–"
     if math.isnan(low):

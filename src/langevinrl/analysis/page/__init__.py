@@ -1,7 +1,7 @@
-"""The interactive report: one HTML file that holds its style, its script and its data.
+"""The interactive report: one HTML file with its style, scripts and data.
 
-data.py turns records and groups into the document the page draws; the assets beside it are
-joined here, in the order in which a browser has to read them.
+document.py builds the data from a summary; the scripts are joined here in the order they depend on
+each other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ SCRIPTS = (
 
 
 def render_page(document: dict[str, Any]) -> str:
-    """The whole page as text."""
+    """Return the page as text."""
     data = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    # Within a script element only "<" can begin markup, and a name may hold anything.
+    # Within a script element only "<" can start markup, and a name may contain anything.
     data = data.replace("<", "\\u003c")
     scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
     page = _asset("page.html").replace("/*STYLE*/", _asset("page.css"))
@@ -27,7 +27,7 @@ def render_page(document: dict[str, Any]) -> str:
 
 
 def write_page(document: dict[str, Any], path: Path) -> Path:
-    """The page as a file."""
+    """Write the page to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_page(document), encoding="utf-8")
     return path

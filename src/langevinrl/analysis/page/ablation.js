@@ -1,4 +1,4 @@
-// Settings that vary within an agent: final return over one or two of them, and a grid of colours.
+// Ablations: final return over one setting as a line, over two as a grid of colours.
 const BLUES = ["#f2f5fa", "#b9cfe6", "#6ba0cf", "#2f6fae", "#123f75"];
 const DIVERGING = ["#a6611a", "#dfc27d", "#f4f4f2", "#80cdc1", "#01665e"];
 
@@ -13,11 +13,11 @@ function drawGrid(grid, width, look) {
   const rows = grid.rows.map(cut), columns = grid.columns.map(cut);
   const longest = (names) => Math.max(...names.map((name) => name.length), 3) * 6.9;
   const left = longest(rows) + 12 + (grid.rowTitle ? 16 : 0);
-  // Names over columns that are narrower than they are stand upright, or lean if there is room.
+  // Column names wider than their columns are turned upright, or tilted if there is room.
   const count = Math.max(1, columns.length), even = (width - left - 4) / count;
   const turn = longest(columns) <= even - 4 ? 0 : even < 44 ? -90 : -45;
-  const lean = turn === -45 ? Math.max(0, longest(columns.slice(-2)) * 0.72 - even / 2) : 0;
-  const side = (width - left - 4 - lean) / count;
+  const tilt = turn === -45 ? Math.max(0, longest(columns.slice(-2)) * 0.72 - even / 2) : 0;
+  const side = (width - left - 4 - tilt) / count;
   const top = ({ 0: 20, "-45": longest(columns) * 0.72 + 12, "-90": longest(columns) + 12 })[turn] +
     (grid.columnTitle ? 16 : 0);
   const tall = Math.max(24, Math.min(40, side * 0.7)), height = top + rows.length * tall + 4;
@@ -47,7 +47,7 @@ function drawGrid(grid, width, look) {
 }
 
 // ---- which settings vary ----
-const said = (value) => (Array.isArray(value) ? value.join("×") : typeof value === "boolean"
+const settingText = (value) => (Array.isArray(value) ? value.join("×") : typeof value === "boolean"
   ? (value ? "on" : "off") : String(value));
 
 function order(values) {
@@ -79,25 +79,25 @@ function ablationNumbers(one) {
   return { columns: ["Setting", ...one.names, "Seeds", "Final return", "SD"],
     rows: one.methods.map((at) => {
       const cell = finalCell(at, one.task);
-      return [DATA.methods[at].label, ...one.names.map((name) => said(settingOf(at, name))),
-        cell?.count ?? 0, cell?.mean ?? null, cell?.sd ?? null];
+      return [DATA.methods[at].label, ...one.names.map((name) => settingText(settingOf(at, name))),
+        cell?.seeds ?? 0, cell?.mean ?? null, cell?.sd ?? null];
     }) };
 }
 
-// One setting: its values evenly spaced, since they often span decades.
+// One setting: values are evenly spaced, since they often span orders of magnitude.
 function ablationLine(one, width, look) {
   const [name] = one.names, values = order(one.methods.map((at) => settingOf(at, name)));
   const cells = values.map((value) => {
-    const at = one.methods.find((m) => said(settingOf(m, name)) === said(value));
+    const at = one.methods.find((m) => settingText(settingOf(m, name)) === settingText(value));
     return at === undefined ? null : finalCell(at, one.task);
   });
   const spec = { title: ablationTitle(one), xLabel: name, yLabel: "Final return",
     xRange: [-0.4, values.length - 0.6], xTicks: [...values.keys()],
-    xShow: (x) => said(values[x]), xShort: (x) => said(values[x]), lines: [{
+    xShow: (x) => settingText(values[x]), xShort: (x) => settingText(values[x]), lines: [{
       name: baseName(one.agent), colour: DATA.methods[one.methods[0]].colour, mark: MARKS[0],
       everyPoint: true, bars: values.length < 3 || !values.every(isNumber), thin: [], xs: [...values.keys()], ys: cells.map((cell) => cell?.mean ?? null),
-      low: cells.map((cell) => (cell ? cell.mean - cell.sd : null)),
-      high: cells.map((cell) => (cell ? cell.mean + cell.sd : null)) }] };
+      low: cells.map((cell) => (isNumber(cell?.sd) ? cell.mean - cell.sd : null)),
+      high: cells.map((cell) => (isNumber(cell?.sd) ? cell.mean + cell.sd : null)) }] };
   return { spec, picture: drawChart(spec, width, 236, look) };
 }
 
@@ -106,21 +106,21 @@ function ablationGrid(one, width, look) {
   const [down, across] = one.names;
   const rows = order(one.methods.map((at) => settingOf(at, down)));
   const columns = order(one.methods.map((at) => settingOf(at, across)));
-  const place = (list, value) => list.findIndex((v) => said(v) === said(value));
+  const place = (list, value) => list.findIndex((v) => settingText(v) === settingText(value));
   const finals = one.methods.map((at) => ({ at, cell: finalCell(at, one.task) })).filter((f) => f.cell);
   const [low, high] = extent(finals.map((f) => f.cell.mean), [0, 1]);
   const cells = finals.map(({ at, cell }) => ({ row: place(rows, settingOf(at, down)),
     column: place(columns, settingOf(at, across)), part: (cell.mean - low) / (high - low),
     text: short(Number(cell.mean.toPrecision(3))),
-    about: `${down} ${said(settingOf(at, down))}, ${across} ${said(settingOf(at, across))}: ` +
-      `${show(cell.mean)} ± ${show(cell.sd, placesOf(cell.mean))} over ${cell.count} seed(s)` }));
-  return { picture: drawGrid({ title: ablationTitle(one), rows: rows.map(said),
-    columns: columns.map(said), rowTitle: down, columnTitle: across, cells },
+    about: `${down} ${settingText(settingOf(at, down))}, ${across} ${settingText(settingOf(at, across))}: ` +
+      `${finalText(cell)} over ${cell.seeds} seed(s)` }));
+  return { picture: drawGrid({ title: ablationTitle(one), rows: rows.map(settingText),
+    columns: columns.map(settingText), rowTitle: down, columnTitle: across, cells },
   Math.min(width, 140 + 110 * columns.length), look) };
 }
 
 const ablationTitle = (one) =>
-  `${baseName(one.agent)} on ${DATA.tasks[one.task].name}: ${one.names.join(" and ")}`;
+  `${baseName(one.agent)} on ${DATA.tasks[one.task]}: ${one.names.join(" and ")}`;
 
 function ablationSection() {
   const all = variations();
@@ -129,7 +129,7 @@ function ablationSection() {
     absent("Every method was run with one setting per task, so there is nothing to compare."));
   return section("ablations", "Ablations",
     "Final return over the settings that vary within a method: mean and standard deviation over " +
-    "the chosen seeds.",
+    "all seeds that finished.",
     el("div", { class: "halves" }, all.map((one) => (drawn[one.names.length]
       ? figureOf({ title: ablationTitle(one), height: 200, numbers: () => ablationNumbers(one),
         reader: one.names.length === 1, make: (width, look) => drawn[one.names.length](one, width, look) })

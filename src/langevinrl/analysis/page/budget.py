@@ -1,4 +1,4 @@
-"""What was run, as facts, and in plain words what so much training can and cannot say."""
+"""The page's head: what was run, and what this much training can and cannot show."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.page.health import summarise_versions
-from langevinrl.analysis.paper import ITERATIONS
 from langevinrl.analysis.records import RunRecord, split_version
 from langevinrl.registry import label_of
+from langevinrl.runs.config import PAPER_ITERATIONS
 
-WHOLE = 0.95  # from this share on, a run is as long as the paper's
+FULL = 0.95  # from this share on, a run counts as being as long as the paper's
 
 
 def describe_facts(records: Sequence[RunRecord], groups: Sequence[Group]) -> list[tuple[str, str]]:
-    """Name and value of what the header says."""
+    """Return names and values of the facts in the head."""
     methods = name_methods(groups)
     tasks = sort_tasks(group.env for group in groups)
     counts = [len(group.series) for group in groups]
     return [
         (_plural(len(methods), "method"), ", ".join(methods) or "none"),
         (_plural(len(tasks), "task"), ", ".join(tasks) or "none"),
-        ("Seeds per curve", _between(counts, str) if counts else "none"),
+        ("Seeds per curve", _range(counts, str) if counts else "none"),
         ("Runs", str(len(records))),
         ("Training length", _length(groups)),
         ("Made with", summarise_versions(records)),
@@ -30,10 +30,10 @@ def describe_facts(records: Sequence[RunRecord], groups: Sequence[Group]) -> lis
 
 
 def name_methods(groups: Sequence[Group]) -> list[str]:
-    """The methods by name, each with how many settings of it were run if there are several."""
-    settings = {group.agent: dict[str, None]() for group in groups}
+    """Return the methods' names, with the number of settings if there are several."""
+    settings: dict[str, set[str]] = {}
     for group in groups:
-        settings[group.agent][group.label] = None
+        settings.setdefault(group.agent, set()).add(group.label)
     return [
         f"{label_of(agent)} ({len(labels)} settings)" if len(labels) > 1 else label_of(agent)
         for agent, labels in settings.items()
@@ -41,30 +41,31 @@ def name_methods(groups: Sequence[Group]) -> list[str]:
 
 
 def describe_budget(groups: Sequence[Group]) -> str:
-    """A sentence or two: seeds and length, and what follows from them."""
+    """Describe seeds and training length, and what they can show."""
     if not groups:
         return "No run has been evaluated yet, so there is nothing to compare."
     counts, shares = [len(group.series) for group in groups], paper_shares(groups)
-    seeds = "one seed" if max(counts) == 1 else f"{_between(counts, str)} seeds"
-    begin = f"Each curve rests on {seeds}"
-    if shares:
-        begin += f" and {_length(groups)}"
-    return f"{begin}: {_seeds_say(min(counts))} {_length_says(groups, shares)}".strip()
+    seeds = "one seed" if max(counts) == 1 else f"{_range(counts, str)} seeds"
+    length = f" and {_length(groups)}" if shares else ""
+    return f"Each curve has {seeds}{length}. {_seeds_show(min(counts))} {_length_shows(groups)}"
 
 
 def paper_shares(groups: Sequence[Group]) -> list[float]:
-    """How much of the paper's training length each curve on one of its tasks has."""
-    return [reached(group) / ITERATIONS[group.task] for group in groups if group.task in ITERATIONS]
+    """Return each curve's share of the paper's training length, on the paper's tasks."""
+    return [
+        _reached(group) / PAPER_ITERATIONS[group.task]
+        for group in groups
+        if group.task in PAPER_ITERATIONS
+    ]
 
 
-def reached(group: Group) -> int:
-    """The iteration up to which all seeds of a group were evaluated."""
+def _reached(group: Group) -> int:
     return min(int(one.iterations[-1]) for one in group.series)
 
 
 def sort_tasks(envs: Iterable[str]) -> list[str]:
-    """The paper's tasks in its order, then the others by name."""
-    order = list(ITERATIONS)
+    """Sort tasks in the paper's order, then by name."""
+    order = list(PAPER_ITERATIONS)
     place = {task: i for i, task in enumerate(order)}
     return sorted(set(envs), key=lambda env: (place.get(split_version(env)[0], len(order)), env))
 
@@ -72,37 +73,37 @@ def sort_tasks(envs: Iterable[str]) -> list[str]:
 def _length(groups: Sequence[Group]) -> str:
     shares = paper_shares(groups)
     if not shares:
-        ends = [reached(group) for group in groups]
-        return f"{_between(ends, '{:,}'.format)} iterations" if ends else "none"
-    if min(shares) >= WHOLE:
+        ends = [_reached(group) for group in groups]
+        return f"{_range(ends, '{:,}'.format)} iterations" if ends else "none"
+    if min(shares) >= FULL:
         return "the paper's full training length"
-    length = f"{_between([100 * share for share in shares], _percent)} % of the paper's length"
-    return length if len(shares) == len(groups) else f"{length} where it has one"
+    length = f"{_range([100 * share for share in shares], _percent)} % of the paper's length"
+    return length if len(shares) == len(groups) else f"{length} on the paper's tasks"
 
 
-def _seeds_say(fewest: int) -> str:
+def _seeds_show(fewest: int) -> str:
     if fewest == 1:
         return (
-            "this can show that a method learns, but not which of two is better, since nothing "
-            "tells how much seeds differ."
+            "One seed can show that a method learns, but not which of two is better: the variation "
+            "between seeds is unknown."
         )
     if fewest < 5:
-        return "large gaps are visible, but those about as wide as the bands may be chance."
-    return "gaps much wider than the bands are unlikely to be chance; narrower ones are undecided."
+        return "Large gaps are visible; gaps about as wide as the bands may be chance."
+    return "Gaps much wider than the bands are unlikely to be chance; narrower ones are undecided."
 
 
-def _length_says(groups: Sequence[Group], shares: Sequence[float]) -> str:
+def _length_shows(groups: Sequence[Group]) -> str:
+    shares = paper_shares(groups)
     if not shares:
         return "The paper reports no result for these tasks."
-    if min(shares) >= WHOLE:
-        return "Final returns may be held against the paper's."
+    if min(shares) >= FULL:
+        return "Final returns can be compared with the paper's."
     if len(shares) < len(groups):
-        return "It shows early learning, and some tasks are not among the paper's."
-    return "It shows early learning; it can neither confirm nor refute the paper's final results."
+        return "The curves show early learning, and some tasks are not in the paper."
+    return "The curves show early learning; they neither confirm nor refute the paper's results."
 
 
-def _between(values: Sequence[float], show: Callable[[Any], str]) -> str:
-    """One value if all are shown alike, else the least and the most."""
+def _range(values: Sequence[float], show: Callable[[Any], str]) -> str:
     low, high = show(min(values)), show(max(values))
     return low if low == high else f"{low} to {high}"
 

@@ -1,4 +1,4 @@
-// Lines with bands on two linear axes, and the crosshair that reads them.
+// Line charts with bands on linear axes, and a crosshair.
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif';
 
 function label(x, y, text, look, more = {}) {
@@ -17,7 +17,7 @@ function extent(values, fallback) {
   return [low - room, high + room];
 }
 
-// Points to a path; a gap (null) lifts the pen.
+// Convert points to a path; null is a gap.
 function pathOf(xs, ys, toX, toY) {
   let text = "", pen = "M";
   for (let i = 0; i < xs.length; i++) {
@@ -28,7 +28,7 @@ function pathOf(xs, ys, toX, toY) {
   return text;
 }
 
-// The area between two lines; they share their gaps.
+// The area between two lines with the same gaps.
 function areaOf(xs, low, high, toX, toY) {
   const kept = xs.map((_, i) => i).filter((i) => isNumber(low[i]) && isNumber(high[i]));
   if (kept.length < 2) return "";
@@ -87,7 +87,7 @@ function drawAxes(spec, box, look) {
 }
 
 function drawLine(line, box, look) {
-  const colour = tint(line.colour, look), { toX, toY } = box;
+  const colour = colourOn(line.colour, look), { toX, toY } = box;
   const faded = state.strong !== null && line.method !== undefined && line.method !== state.strong;
   const group = svg("g", { class: "line", "data-method": line.method, opacity: faded ? 0.18 : null });
   if (line.bars) {
@@ -121,7 +121,7 @@ function drawChart(spec, width, height, look) {
   for (const line of spec.lines) picture.append(drawLine(line, box, look));
   if (!spec.lines.length) {
     picture.append(label((box.left + box.right) / 2, (box.top + box.bottom) / 2,
-      spec.empty ?? "No method chosen", look, { "text-anchor": "middle" }));
+      spec.empty ?? "No method selected", look, { "text-anchor": "middle" }));
   }
   picture.box = box;
   return picture;
@@ -192,12 +192,12 @@ function drawCross(spec, box, x) {
   for (const line of spec.lines) {
     const y = valueAt(line.xs, line.ys, x);
     if (isNumber(y)) group.append(svg("circle", { cx: at, cy: box.toY(y), r: 3.6,
-      fill: tint(line.colour, look), stroke: look.card }));
+      fill: colourOn(line.colour, look), stroke: look.card }));
   }
   return group;
 }
 
-// Everyone's value at x, the highest first.
+// All values at x, the highest first.
 function fillTip(tip, spec, x) {
   const rows = spec.lines.map((line) => ({
     line, y: valueAt(line.xs, line.ys, x),

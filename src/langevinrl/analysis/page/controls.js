@@ -1,4 +1,4 @@
-// The choices that all sections obey: methods, axis, band, seeds, light or dark.
+// Controls for all sections: methods, axis, band, seeds, theme.
 function switches(title, options, isOn, choose, id) {
   const buttons = Object.entries(options).map(([key, text]) => el("button", { type: "button",
     "data-key": key, onclick: () => { choose(key); settle(); refresh(); } }, text));
@@ -52,7 +52,7 @@ function legend() {
       tool("None", "Hide all methods", set([])))), list);
 }
 
-// The settings that set a method apart, without its name.
+// The settings that distinguish a method, without its name.
 const settingsName = (method) => (Object.keys(method.settings).length
   ? method.label.slice(DATA.agents[method.agent].length + 2) : method.label);
 

@@ -1,5 +1,5 @@
 "use strict";
-// What every section uses: the data, the choices of the reader, elements, numbers, colours.
+// Shared by all sections: data, the reader's selections, elements, numbers, colours.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const AXES = {
   iterations: { label: "Iterations", column: "iterations" },
@@ -9,7 +9,7 @@ const AXES = {
 const BANDS = { sd: "± SD", range: "Min–max", none: "None" };
 const SEEDS = [...new Set(DATA.curves.flatMap((c) => c.series.map((s) => s.seed)))]
   .sort((a, b) => a - b);
-// The reader's choices; every view is drawn from them.
+// The reader's selections; every view is drawn from them.
 const state = {
   methods: new Set(DATA.methods.keys()),
   seeds: new Set(SEEDS),
@@ -22,14 +22,14 @@ const state = {
 
 // ---- elements: text is only ever set as text, so names from a run cannot become markup ----
 function el(tag, attributes = {}, ...children) {
-  return dress(document.createElement(tag), attributes, children);
+  return setUp(document.createElement(tag), attributes, children);
 }
 
 function svg(tag, attributes = {}, ...children) {
-  return dress(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  return setUp(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-function dress(node, attributes, children) {
+function setUp(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -51,13 +51,13 @@ function deviation(values) {
   return Math.sqrt(values.reduce((sum, x) => sum + (x - centre) ** 2, 0) / (values.length - 1));
 }
 
-// How many places after the point a number of this size is shown with.
+// Decimal places to show for a number of this size.
 function placesOf(x) {
   const size = Math.abs(x);
   return size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
 }
 
-// A number as a table shows it, minus as a minus.
+// Format a number for a table, with a proper minus sign.
 function show(x, digits) {
   if (!isNumber(x)) return "–";
   const places = digits ?? placesOf(x);
@@ -67,7 +67,7 @@ function show(x, digits) {
   return text.replace("-", "−");
 }
 
-// A number as an axis shows it: 200k, 1.5M, 0.25; in the unit that suits the axis's largest.
+// Format a number for an axis: 200k, 1.5M, 0.25; the unit suits the largest tick.
 function short(x, largest = x) {
   const size = Math.abs(largest);
   if (x === 0) return "0";
@@ -76,7 +76,7 @@ function short(x, largest = x) {
   return (x / unit).toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−") + mark;
 }
 
-// Round places of about `count` steps that cover a range.
+// Round tick positions, about `count` of them, within a range.
 function ticks(low, high, count) {
   const raw = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].find((m) => m * power >= raw * 0.999) * power;
@@ -86,7 +86,7 @@ function ticks(low, high, count) {
   return found;
 }
 
-// The value of a broken line at x; null outside its range or in a gap.
+// Interpolate a line at x; null outside its range or in a gap.
 function valueAt(xs, ys, x) {
   const last = xs.length - 1;
   if (last < 0 || x < xs[0] || x > xs[last]) return null;
@@ -107,12 +107,12 @@ const THEMES = {
   light: { ink: "#1a2129", soft: "#55606d", card: "#ffffff", grid: "#e6e9ed", axis: "#9aa3ad" },
   dark: { ink: "#e8ebef", soft: "#a4aeba", card: "#1a2028", grid: "#2b333e", axis: "#5d6875" },
 };
-const darkWish = matchMedia("(prefers-color-scheme: dark)");
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 
 function isDark() {
   const chosen = document.documentElement.dataset.theme;
-  return !printing && (chosen ? chosen === "dark" : darkWish.matches);
+  return !printing && (chosen ? chosen === "dark" : prefersDark.matches);
 }
 
 const theme = () => (isDark() ? THEMES.dark : THEMES.light);
@@ -132,8 +132,8 @@ function mix(from, to, part) {
     .join("");
 }
 
-// A method's colour on this background: as registered on white, lightened where dark hides it.
-function tint(hex, look = theme()) {
+// A method's colour on this background: as registered on white, lightened on dark.
+function colourOn(hex, look = theme()) {
   if (look === THEMES.light) return hex;
   if (luminance(hex) < 0.01) return look.ink;
   let part = 0;
@@ -141,7 +141,7 @@ function tint(hex, look = theme()) {
   return mix(hex, "#ffffff", part);
 }
 
-// ---- one mark per method, so that colour is not the only key ----
+// ---- one marker per method, so that colour is not the only key ----
 const MARKS = [
   "M-3.5,0A3.5,3.5 0 1 1 3.5,0A3.5,3.5 0 1 1 -3.5,0Z", "M-3,-3H3V3H-3Z", "M0,-4.2L3.8,2.8H-3.8Z",
   "M0,-4.4L4.4,0L0,4.4L-4.4,0Z", "M0,4.2L3.8,-2.8H-3.8Z",
@@ -150,14 +150,14 @@ const MARKS = [
 ];
 const DASHES = [null, "6 3", "2 3", "8 3 2 3"];
 
-// Methods of one colour (settings of one agent) differ in their dashes.
+// Methods of the same colour have different dashes.
 const STYLES = DATA.methods.map((method, at) => {
   const alike = DATA.methods.slice(0, at).filter((other) => other.colour === method.colour).length;
   return { mark: MARKS[at % MARKS.length], dash: DASHES[alike % DASHES.length] };
 });
 
 function swatch(at, look) {
-  const colour = tint(DATA.methods[at].colour, look);
+  const colour = colourOn(DATA.methods[at].colour, look);
   return svg("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true",
     class: "swatch" },
   svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, stroke: colour, "stroke-width": 2,
@@ -165,7 +165,7 @@ function swatch(at, look) {
   svg("path", { d: STYLES[at].mark, transform: "translate(13 6)", fill: colour }));
 }
 
-// ---- views: what is drawn again when a choice changes, at once if in sight, else when it is ----
+// ---- views: redrawn when a selection changes, at once if visible, otherwise when scrolled to ----
 const views = [];
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries) {
@@ -173,7 +173,7 @@ const near = new IntersectionObserver((entries) => {
     view.seen = entry.isIntersecting;
     if (view.seen && view.stale) drawView(view);
   }
-  // The first call comes with the first layout: what is in sight has now been drawn.
+  // The first call comes with the first layout: everything visible has been drawn.
   window.reportReadyMs ??= performance.now();
 }, { rootMargin: "300px" });
 

@@ -1,11 +1,11 @@
-// A figure on the page: its picture, its numbers as a table, and both as files.
+// Figures: picture, table of numbers, and both as files.
 function save(name, text, type) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// Text of a CSV file; a cell that a spreadsheet would take for a formula gets an apostrophe.
+// CSV text; a cell that a spreadsheet would read as a formula gets an apostrophe.
 function csvOf({ columns, rows }) {
   const cell = (value) => {
     if (value === null || value === undefined) return "";
@@ -16,7 +16,7 @@ function csvOf({ columns, rows }) {
   return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
-// The picture by itself, on white, with its title and a key of its methods.
+// The picture alone, on white, with title and legend.
 function svgFile(title, picture, methods) {
   const look = THEMES.light;
   const width = Number(picture.getAttribute("width")), tall = Number(picture.getAttribute("height"));
@@ -40,18 +40,18 @@ function svgFile(title, picture, methods) {
 }
 
 // ---- tables ----
-// columns: names; rows: cells, each text, a number or {text, strong, node}.  The first is a header.
+// columns: names; rows: cells, each text, a number or {text, strong, node}.  The first cell of a row is its header.
 function tableOf({ columns, rows, caption }) {
   const cell = (value, at) => {
-    const told = value !== null && typeof value === "object" ? value : { text: value };
-    const number = isNumber(told.text) || told.number;
-    const shown = told.node ?? (isNumber(told.text) ? show(told.text) : String(told.text ?? "–"));
+    const one = value !== null && typeof value === "object" ? value : { text: value };
+    const number = isNumber(one.text) || one.number;
+    const shown = one.node ?? (isNumber(one.text) ? show(one.text) : String(one.text ?? "–"));
     return el(at ? "td" : "th", { scope: at ? null : "row", class: number ? "num" : null },
-      told.strong ? el("strong", {}, shown) : shown);
+      one.strong ? el("strong", {}, shown) : shown);
   };
   const numeric = columns.map((_, k) => k > 0 && rows.some((row) => {
-    const told = row[k];
-    return isNumber(told) || (told && typeof told === "object" && (told.number || isNumber(told.text)));
+    const one = row[k];
+    return isNumber(one) || (one && typeof one === "object" && (one.number || isNumber(one.text)));
   }));
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     el("table", {},
@@ -61,7 +61,7 @@ function tableOf({ columns, rows, caption }) {
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
 }
 
-// A table's cells as a file holds them: no emphasis, numbers unrounded.
+// Cells for a CSV file: no emphasis, numbers not rounded.
 const plainRows = (rows) => rows.map((row) => row.map((value) =>
   (value !== null && typeof value === "object" ? value.value ?? value.text : value)));
 
@@ -76,7 +76,7 @@ function tool(text, about, onclick) {
 const breakable = (text) => text.split(/(?=-v\d)/).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
 
 // ---- figures ----
-// make(width, look) gives {picture, spec, methods}; numbers() gives {columns, rows}.
+// make(width, look) returns {picture, spec, methods}; numbers() returns {columns, rows}.
 function figureOf({ title, level = "h3", height, make, numbers, reader, tools = [] }) {
   const holder = el("div", { class: "chart", style: `min-height:${height}px` });
   const made = { picture: null, spec: null };
@@ -94,7 +94,7 @@ function figureOf({ title, level = "h3", height, make, numbers, reader, tools = 
     holder, table);
   let hide = () => {};
   if (reader) {
-    dress(holder, { tabindex: 0, role: "group",
+    setUp(holder, { tabindex: 0, role: "group",
       "aria-label": `${title}: left and right arrow keys read its values` }, []);
     hide = addReader(holder, () => made);
   }
@@ -123,6 +123,6 @@ const absent = (text) => el("p", { class: "absent" }, text);
 
 const shownMethods = () => [...state.methods].sort((a, b) => a - b);
 
-// A line of a chart in a method's dress.
+// A line of a chart in a method's colour, marker and dash.
 const lineOf = (at, more) => ({ method: at, name: DATA.methods[at].label,
   colour: DATA.methods[at].colour, mark: STYLES[at].mark, dash: STYLES[at].dash, thin: [], ...more });

@@ -1,8 +1,7 @@
-"""Records -> what the page says of each run: how it ended, what it was made with, its fields."""
+"""Runs as the page lists them: how each ended, its versions, and its fields."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -13,13 +12,13 @@ from langevinrl.analysis.groups import Group
 from langevinrl.analysis.records import RunRecord
 from langevinrl.registry import label_of
 
-LISTED = 3  # versions spelled out
+MAX_VERSIONS = 3  # more are counted, not listed
 
 
 def describe_runs(records: Sequence[RunRecord], groups: Sequence[Group]) -> dict[str, Any]:
-    """runs, the fields and versions that all of them share, and the package versions used.
+    """List the runs, and the fields and versions that all of them share.
 
-    A run keeps only the fields that are not the same everywhere: hundreds of runs are mostly alike.
+    A run holds only the fields that are not shared: hundreds of runs are mostly alike.
     """
     labels = {id(run): group.label for group in groups for run in group.runs}
     configs = [flat_config(record.config) for record in records]
@@ -49,54 +48,52 @@ def describe_runs(records: Sequence[RunRecord], groups: Sequence[Group]) -> dict
         "runs": runs,
         "shared": shared,
         "sharedVersions": versions,
-        "versions": made_with(records),
+        "versions": list_versions(records),
         "madeWith": summarise_versions(records),
     }
 
 
 def flat_config(config: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a run, the agent's own after the others, lists as lists."""
+    """Return the fields of a run, then the agent's own."""
     run = {name: value for name, value in config.items() if name != "hyperparameters"}
-    fields = run | dict(config.get("hyperparameters") or {})
-    return {name: json.loads(json.dumps(value, default=str)) for name, value in fields.items()}
+    return run | (config.get("hyperparameters") or {})
 
 
 def shared_fields(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The fields that all tables have with one value."""
+    """Return the fields with the same value in all tables."""
     if not tables:
         return {}
-    first, rest = tables[0], tables[1:]
     return {
         name: value
-        for name, value in first.items()
-        if all(name in one and one[name] == value for one in rest)
+        for name, value in tables[0].items()
+        if all(name in other and other[name] == value for other in tables)
     }
 
 
 def version_of(record: RunRecord) -> str:
-    """Package version and commit of a run: "0.1.0 (c007fa3)"."""
+    """Return the package version and commit of a run: "0.1.0 (c007fa3)"."""
     number, commit = (record.versions.get(key) for key in ("langevinrl", "commit"))
     if not number:
         return "not recorded"
     return f"{number} ({str(commit)[:7]})" if commit else str(number)
 
 
-def made_with(records: Sequence[RunRecord]) -> list[str]:
-    """The package versions of the runs, the most frequent first."""
+def list_versions(records: Sequence[RunRecord]) -> list[str]:
+    """Return the package versions of the runs, the most frequent first."""
     return [name for name, _ in Counter(map(version_of, records)).most_common()]
 
 
 def summarise_versions(records: Sequence[RunRecord]) -> str:
-    """The package versions in few words; many commits are counted, not listed."""
-    names = made_with(records)
-    if len(names) <= LISTED:
+    """Describe the package versions in few words."""
+    names = list_versions(records)
+    if len(names) <= MAX_VERSIONS:
         return ", ".join(names) or "not recorded"
     numbers = dict.fromkeys(name.partition(" (")[0] for name in names)
     return f"{', '.join(numbers)} at {len(names)} commits"
 
 
 def short_names(folders: Sequence[Path]) -> list[str]:
-    """Folders without the part of their paths that all share."""
+    """Return folders without the part of their paths that all share."""
     texts = [folder.as_posix() for folder in folders]
     if len(set(texts)) < 2:
         return [folder.name or text for folder, text in zip(folders, texts, strict=True)]

@@ -1,4 +1,4 @@
-// The page put together, in reading order.
+// The whole page, in reading order.
 function header() {
   const facts = el("dl", { class: "facts" });
   for (const [name, value] of DATA.facts) facts.append(el("div", {}, el("dt", {}, name), el("dd", {}, value)));
@@ -46,6 +46,6 @@ function afterResize() {
 
 build();
 afterResize();
-darkWish.addEventListener("change", () => { $("legend").settle(); refresh(); });
+prefersDark.addEventListener("change", () => { $("legend").settle(); refresh(); });
 addEventListener("beforeprint", () => { printing = true; $("legend").settle(); refresh(true); });
 addEventListener("afterprint", () => { printing = false; $("legend").settle(); refresh(); });

@@ -1,10 +1,10 @@
-// Run health: what ended how, made with what; and each run's configuration in a drawer.
+// Runs: how each ended, its version, and its configuration in a drawer.
 const STATUSES = { done: "finished", cut: "cut short", failed: "failed", none: "no evaluation" };
 
 // A version without its commit.
 const packageOf = (version) => version.split(" (")[0];
 
-// What a reader should know of a run before trusting it.
+// Remarks on a run that affect how far to trust it.
 function remarks(run) {
   const list = [];
   if (run.status !== "done") list.push(STATUSES[run.status]);
@@ -16,11 +16,11 @@ function remarks(run) {
 
 const needsALook = (run) => remarks(run).length > 0;
 
-// Every field of a run by name, its agent's own after a dot.
+// Every field of a run by name.
 const fieldsOf = (run) => ({ ...run.config, ...DATA.shared });
 const UNCOMPARED = new Set(["out", "seed", "env", "track", "compilation_cache"]);
 
-// Fields in which a run is not as most others of its method are.
+// Fields in which a run differs from most runs of its method.
 function differences(run) {
   const others = DATA.runs.filter((other) => other !== run && other.agent === run.agent);
   const found = [];
@@ -49,8 +49,8 @@ function openDrawer(run) {
     different.length
       ? tableOf({ caption: "Differences", columns: ["Field", "Here", "Usually"],
         rows: different.map(([name, value, usual]) =>
-          [name, { node: code(value) }, { node: code(usual === undefined ? "not there" : usual) }]) })
-      : el("p", { class: "absent" }, "Nothing but its seed, task and folder."),
+          [name, { node: code(value) }, { node: code(usual === undefined ? "missing" : usual) }]) })
+      : el("p", { class: "absent" }, "Only its seed, task and folder."),
     el("h3", {}, "Configuration"),
     tableOf({ caption: "Configuration", columns: ["Field", "Value"],
       rows: Object.entries(fieldsOf(run)).map(([name, value]) => [name, { node: code(value) }]) }),
@@ -86,7 +86,7 @@ function healthSentence() {
     `${more.length ? `; ${more.join(", ")}` : ""}. ${made}`;
 }
 
-const MOST = 25; // rows shown before one asks for the rest
+const MOST = 25; // rows shown at first
 
 function healthSection() {
   const seen = { which: DATA.runs.some(needsALook) ? "look" : "all", words: "", most: MOST };

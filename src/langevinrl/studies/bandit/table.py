@@ -6,7 +6,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from langevinrl.analysis.tables import Row, spread
+from langevinrl.analysis.statistics import standard_deviation
+from langevinrl.analysis.tables import Row
 from langevinrl.registry import label_of
 from langevinrl.studies.bandit.measure import MODES, exact_policy, measure
 from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
@@ -38,7 +39,7 @@ def table_row(name: str, rows: list[Row]) -> Row:
         values = [r[column] for r in rows if r[column] is not None]
         row[column] = float(np.mean(values)) if values else None
         if column in ("sum", "reward_mean"):
-            row[f"{column}_spread"] = spread(values)
+            row[f"{column}_spread"] = standard_deviation(values)
     paper = TRAININGS[name].paper
     for i, mode in enumerate(MODES):
         row[f"paper_{mode}"] = paper[i] if paper else None
