@@ -1,14 +1,13 @@
-"""The paper's studies as data: what they hold, and how they shrink."""
+"""Runs of the paper's studies, and of their parts."""
 
 from __future__ import annotations
 
 import pytest
 
 from langevinrl.errors import UserError
-from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig
 from langevinrl.studies import TRAINED, load_study
-from langevinrl.studies.study import COUNTED, Extent, runs
+from langevinrl.studies.study import AGENTS, COUNTED, Extent, runs
 from langevinrl.sweeps.grid import job_id
 from langevinrl.sweeps.start import arrange
 
@@ -19,25 +18,25 @@ def of(name: str, **extent: object) -> list[RunConfig]:
     return runs(load_study(name), Extent(**extent))  # type: ignore[arg-type]  # one dict of fields
 
 
-def test_the_main_comparison_is_the_papers() -> None:
+def test_main_comparison_is_the_papers() -> None:
     found = of("mujoco")
     assert len(found) == 10 * 9 * 5 == len({job_id(config) for config in found})
-    assert {config.agent for config in found} == set(METHODS)
+    assert {config.agent for config in found} == set(AGENTS)
     assert {config.env for config in found} == {f"{task}-v4" for task in PAPER_ITERATIONS}
     assert {config.seed for config in found} == {100, 200, 300, 400, 500}
     for config in found:
         assert config.iterations == PAPER_ITERATIONS[config.env.removesuffix("-v4")]
-        # At scale 1 nothing but the seed differs from what `langevinrl train` does.
+        # At scale 1 a run equals that of `langevinrl train`.
         plain = RunConfig(config.env, agent=config.agent, seed=config.seed).resolved()
         assert job_id(config) == job_id(plain)
 
 
-def test_single_draws_are_single_for_every_method() -> None:
+def test_single_draw_sets_best_of_one_for_every_method() -> None:
     assert {config.hyperparameters["best_of"] for config in of("single-draw")} == {1}
     assert {config.hyperparameters["best_of"] for config in of("mujoco")} == {1, 32}
 
 
-def test_the_ablations_hold_what_the_paper_names() -> None:
+def test_ablations_have_the_papers_values_and_the_default() -> None:
     splits = {(c.hyperparameters["steps_per_level"], c.hyperparameters["num_levels"])
               for c in of("splits")}  # fmt: skip
     assert {t * levels for t, levels in splits} == {5, 10, 20, 50, 100}
@@ -53,14 +52,14 @@ def test_the_ablations_hold_what_the_paper_names() -> None:
 
 @pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("scale", [0.1, 0.01, 0.001])
-def test_a_scaled_run_is_evaluated_at_the_papers_points(name: str, scale: float) -> None:
+def test_scaled_runs_are_evaluated_at_the_papers_points(name: str, scale: float) -> None:
     for config in of(name, scale=scale, seeds=1):
         assert config.iterations and config.eval_every
         evaluated = {*range(0, config.iterations + 1, config.eval_every), config.iterations}
         assert all(round(p * config.iterations) in evaluated for p in PROGRESS)
 
 
-def test_scale_shortens_runs_warm_up_delays_and_decays_alike() -> None:
+def test_scale_shortens_runs_warm_up_delays_and_decays_equally() -> None:
     whole = {(c.agent, c.env): c for c in of("mujoco", seeds=1)}
     counted = set()
     for tenth in of("mujoco", seeds=1, scale=0.1):
@@ -76,36 +75,36 @@ def test_scale_shortens_runs_warm_up_delays_and_decays_alike() -> None:
     assert counted == set(COUNTED)
 
 
-def test_replay_never_overwrites_what_a_whole_one_would_keep() -> None:
+def test_replay_buffer_holds_every_transition_up_to_the_papers_capacity() -> None:
     for config in of("mujoco", seeds=1, scale=0.01):
         seen = 5 * (config.warmup_steps + (config.iterations or 0))
         assert config.capacity == min(1_000_000, seen)
 
 
-def test_a_rehearsal_is_small_and_has_two_seeds_in_one_process() -> None:
+def test_rehearsal_is_small_and_has_two_seeds_in_one_process() -> None:
     found = of("mujoco", scale=0.001)
     assert len(found) == 180 and len(arrange(found, "auto")) == 90
     assert {config.iterations for config in found} == {1_000, 200}
     assert max(config.hyperparameters["best_of"] for config in found) == 4
-    # Where something can be learned, an iteration is the paper's.
+    # From scale 0.01 on an iteration is the paper's.
     assert {c.hyperparameters["best_of"] for c in of("mujoco", scale=0.01)} == {1, 32}
     assert {c.batch_size for c in of("mujoco", scale=0.01)} == {256}
 
 
-def test_a_cut_run_is_the_papers_in_all_but_its_length() -> None:
+def test_iterations_change_only_the_length() -> None:
     (cut,) = of("splits", iterations=20_000, tasks=("HalfCheetah-v4",), seeds=1, cases=(1,))
     assert (cut.iterations, cut.warmup, cut.eval_episodes) == (20_000, 30_000, 20)
     assert cut.hyperparameters["num_levels"] == 5
 
 
-def test_a_part_of_a_study_can_be_chosen() -> None:
+def test_part_of_a_study_can_be_selected() -> None:
     found = of("mujoco", agents=("sac",), tasks=("Hopper", "Ant"), seeds=7, versions="v5")
     assert len(found) == 14 and {config.env for config in found} == {"Hopper-v5", "Ant-v5"}
     assert {config.seed for config in found} == {100, 200, 300, 400, 500, 600, 700}
 
 
 @pytest.mark.parametrize(
-    ("extent", "words"),
+    ("extent", "message"),
     [
         ({"scale": 0.0}, "more than 0, at most 1"),
         ({"scale": 2.0}, "more than 0, at most 1"),
@@ -116,11 +115,11 @@ def test_a_part_of_a_study_can_be_chosen() -> None:
         ({"cases": (2,)}, "has 1, from 1"),
     ],
 )
-def test_slips_in_an_extent_are_named(extent: dict[str, object], words: str) -> None:
-    with pytest.raises(UserError, match=words):
+def test_wrong_extents_are_rejected(extent: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         of("mujoco", **extent)
 
 
-def test_an_unknown_study_names_those_there_are() -> None:
+def test_unknown_study_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UserError, match=r"did you mean mujoco\?.*single-draw"):
         load_study("mujocoo")

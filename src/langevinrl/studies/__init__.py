@@ -1,4 +1,4 @@
-"""The paper as data and a command."""
+"""The paper's studies as data and a command."""
 
 from __future__ import annotations
 
@@ -10,22 +10,16 @@ from langevinrl.errors import UserError, unknown
 if TYPE_CHECKING:
     from langevinrl.studies.study import Study
 
-# Studies of trained runs: a file each, whose STUDY reads as the paper's appendix.
-TRAINED = {
-    "mujoco": "mujoco",
-    "single-draw": "single_draw",
-    "temperature": "temperature",
-    "levels": "levels",
-    "splits": "splits",
-}
-# The others have a command of their own kind: a count, a timing, the bandit.
-OTHERS = ("parameters", "time", "bandit")
-STUDIES = (*TRAINED, *OTHERS)
+# Studies of trained runs: the file of that name defines STUDY.
+TRAINED = ("mujoco", "single-draw", "temperature", "levels", "splits")
+# The others train no sweep of runs.
+STUDIES = (*TRAINED, "parameters", "time", "bandit")
 
 
 def load_study(name: str) -> Study:
-    """A study of trained runs, by its name."""
+    """Return a study of trained runs by its name."""
     if name not in TRAINED:
         raise UserError(unknown("study", name, STUDIES))
-    study: Study = importlib.import_module(f"langevinrl.studies.{TRAINED[name]}").STUDY
+    module = importlib.import_module(f"langevinrl.studies.{name.replace('-', '_')}")
+    study: Study = module.STUDY
     return study

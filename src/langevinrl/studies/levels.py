@@ -1,12 +1,11 @@
-"""How NC-LQL depends on its noise: (σ_L, ε) at three largest noises σ₁."""
+"""NC-LQL over its noise: (σ_L, ε) at three values of σ₁."""
 
 from langevinrl.studies.study import SEEDS, Study
 
 STUDY = Study(
-    name="levels",
     title="NC-LQL over (σ_L, ε) at σ₁ = 0.1, 1, 10",
-    about="Ablation with 3 seeds. The paper names σ₁; its grid of (σ_L, ε) is only in an image: "
-    "a decade to either side of the defaults is ours, and so are the tasks.",
+    about="Ablation with 3 seeds. The paper names σ₁ and shows its grid of (σ_L, ε) only in an "
+    "image: a factor of ten around the defaults is ours, and so are the tasks.",
     agents=("nclql",),
     tasks=("HalfCheetah", "Walker2d"),
     seeds=SEEDS[:3],

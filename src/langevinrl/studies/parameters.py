@@ -1,4 +1,4 @@
-"""The parameter table: what each method trains on Humanoid, relative to NC-LQL."""
+"""The parameter table: trainable parameters of each method on Humanoid, relative to NC-LQL."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ HUMANOID = Spec(376, 17)  # Humanoid-v4: observation and action sizes
 
 
 def count_all(spec: Spec) -> dict[str, tuple[int, int]]:
-    """Trainable parameters of every method at its defaults, (critics, policy).
+    """Count the trainable parameters of every method at its defaults: (critics, policy).
 
-    Target copies, temperatures and optimisers do not count; nothing is computed.
+    Target copies, temperatures and optimiser states do not count.
     """
     counts = {}
     for name, method in METHODS.items():
@@ -27,7 +27,7 @@ def count_all(spec: Spec) -> dict[str, tuple[int, int]]:
 
 
 def parameter_table(spec: Spec = HUMANOID) -> list[Row]:
-    """A row per method, its ratio to NC-LQL beside the paper's where it lists one."""
+    """Return a row per method, with its ratio to NC-LQL and the paper's ratio if it has one."""
     counts = count_all(spec)
     unit = sum(counts["nclql"])
     return [

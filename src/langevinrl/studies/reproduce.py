@@ -1,4 +1,4 @@
-"""A study of the paper from its runs to its report, as one call."""
+"""Training and report of a study."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from langevinrl.analysis.report import write_report
 from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.studies import load_study
+from langevinrl.studies.parameters import parameter_table
 from langevinrl.studies.study import REHEARSAL, REHEARSAL_BATCH, Extent, Study, runs
 from langevinrl.sweeps.estimate import estimate
 from langevinrl.sweeps.queue import SweepFolder
@@ -21,30 +23,32 @@ from langevinrl.sweeps.start import arrange, sweep
 from langevinrl.sweeps.table import duration
 
 HOUR = 3600.0
-REPORT = "report.html"
 
 
 def reproduce(
     name: str, out: Path, extent: Extent, yes: bool, options: Mapping[str, Any]
 ) -> SweepFolder:
-    """Train a study's runs, as far as its folder has not got them, and write its report.
+    """Train the runs of a study that its folder does not have yet, and write its report.
 
-    options: of `sweep`: backend, workers, and the like
+    options: of `sweep`, such as backend and workers
     """
     study, console = load_study(name), Console(highlight=False, markup=False)
     configs = arrange(runs(study, extent), options.get("seeds_per_process", "auto"))
-    tell(study, extent, configs, console)
-    ask(configs, out, yes, options, console)
+    print_plan(study, extent, configs, console)
+    confirm(configs, out, yes, options, console)
     folder = sweep(configs, out, study=name, **options)
-    write_tables(out)
-    for note in write_report([out], out / REPORT, made=f"langevinrl reproduce {name}"):
+    write_csv(out / "parameters.csv", parameter_table())  # for the report
+    report = out / "report.html"
+    for note in write_report([out], report, made=f"langevinrl reproduce {name}"):
         console.print(f"  {note}", soft_wrap=True)
-    console.print(str(out / REPORT))
+    console.print(str(report))
     return folder
 
 
-def tell(study: Study, extent: Extent, configs: Sequence[RunConfig], console: Console) -> None:
-    """What is about to be run, and what it can show."""
+def print_plan(
+    study: Study, extent: Extent, configs: Sequence[RunConfig], console: Console
+) -> None:
+    """Print the number and length of runs."""
     total = sum(config.seeds for config in configs)
     lengths = sorted({config.iterations or 0 for config in configs})
     console.print(f"{study.title}. {study.about}", soft_wrap=True)
@@ -62,19 +66,19 @@ def tell(study: Study, extent: Extent, configs: Sequence[RunConfig], console: Co
         )
 
 
-def ask(
+def confirm(
     configs: Sequence[RunConfig],
     out: Path,
     yes: bool,
     options: Mapping[str, Any],
     console: Console,
 ) -> None:
-    """Say how long it will take; above an hour, go on only if told to."""
+    """Print the estimated time; raise if it is above an hour and `yes` is not set."""
     slots = find_slots(len(configs), options.get("workers"))
     with console.status("measuring an iteration of each method"):
         seconds, _ = estimate(configs, slots)
-    where = f"{len(slots)} at a time on this machine"
     if options.get("backend", "local") == "local":
+        where = f"{len(slots)} at a time on this machine"
         console.print(f"About {duration(seconds)}, {where}, less what {out} already has.")
     else:
         alone = duration(seconds * len(slots))
@@ -83,21 +87,13 @@ def ask(
         raise UserError(f"this takes about {duration(seconds)}: start it with --yes")
 
 
-def write_tables(out: Path) -> None:
-    """The parameter table beside the runs, for the report."""
-    from langevinrl.studies.parameters import parameter_table
-
-    write_csv(out / "parameters.csv", parameter_table())
-
-
-def write_table(rows: list[Row], path: Path, console: Console) -> None:
-    """A table into a file, and onto the console."""
-    from rich.table import Table
-
+def write_table(rows: list[Row], path: Path) -> None:
+    """Write a table to a file and print it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(path, rows)
     table = Table(*rows[0], box=None, padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*map(str, row.values()))
+    console = Console(highlight=False, markup=False)
     console.print(table)
     console.print(str(path))

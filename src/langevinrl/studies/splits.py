@@ -1,8 +1,8 @@
-"""How NC-LQL spends a budget of T x L Langevin steps: levels L, steps T at each."""
+"""NC-LQL over splits of its Langevin steps into L levels of T steps."""
 
 from langevinrl.studies.study import SEEDS, Study
 
-# T, L: steps at each level, levels.  Of each product those with T <= L, and one beyond.
+# (T, L): for each product the splits with T <= L and one beyond.
 SPLITS = (
     (1, 5),
     (1, 10), (2, 5),
@@ -12,9 +12,8 @@ SPLITS = (
 )  # fmt: skip
 
 STUDY = Study(
-    name="splits",
     title="NC-LQL over splits of T x L = 5, 10, 20, 50, 100",
-    about="Ablation with 3 seeds. The paper names the products; which splits of them is only in an "
+    about="Ablation with 3 seeds. The paper names the products and shows the splits only in an "
     "image: these are ours, and so are the tasks.",
     agents=("nclql",),
     tasks=("HalfCheetah", "Walker2d"),

@@ -1,12 +1,11 @@
-"""How NC-LQL depends on w, its inverse temperature."""
+"""NC-LQL over w, its inverse temperature."""
 
 from langevinrl.studies.study import SEEDS, Study
 
 STUDY = Study(
-    name="temperature",
     title="NC-LQL over w",
-    about="Ablation with 3 seeds. The paper's grid and tasks are only in an image: these are ours, "
-    "from pure noise almost to ten times its w.",
+    about="Ablation with 3 seeds. The paper shows its grid and tasks only in an image: these are "
+    "ours, from nearly pure noise to ten times its w.",
     agents=("nclql",),
     tasks=("HalfCheetah", "Walker2d"),
     seeds=SEEDS[:3],

@@ -1,7 +1,7 @@
-"""The time table: what an iteration of each method costs on Humanoid, relative to NC-LQL.
+"""The time table: time of an iteration of each method on Humanoid, relative to NC-LQL.
 
-Timed are one update of a batch of 256 and one action for 5 environments, all methods in turn, in
-one process on all cores, so that what disturbs one disturbs all.  Environment steps are left out:
+An iteration is one update of a batch of 256 and one action for 5 environments.  All methods take
+turns in one process, so that other load affects all equally.  Environment steps are not included:
 they are the same for every method.
 """
 
@@ -29,7 +29,7 @@ def time_table(
     repeats: int = 9,
     rows: int = BATCH,
 ) -> list[Row]:
-    """A row per method: milliseconds, ratio to NC-LQL, and the paper's ratio where it lists one."""
+    """Time each method; return milliseconds, the ratio to NC-LQL, and the paper's ratio."""
     calls: dict[str, Callable[[], Any]] = {}
     console = Console()
     for name in names:
@@ -57,6 +57,6 @@ def time_table(
 
 
 def _milliseconds(times: dict[str, float], name: str) -> float:
-    """An iteration: its update and its action."""
+    """Return the time of an iteration: update and action."""
     update = times[f"{name} update"] / Updating.num_calls
     return update + times[f"{name} act"] / Acting.num_calls

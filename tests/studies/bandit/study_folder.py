@@ -1,4 +1,4 @@
-"""A study folder made up in NumPy: what the figures and the page read, without any training."""
+"""A study folder with synthetic data, for tests of figures and page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ HIGH, SWEEP, STEPS = [2, 0, 6, 4], [1.0, 10.0, 300.0], 10
 LABELS = {"nclql": "NC-LQL", "lql": "LQL", "sac": "SAC"}
 
 
-def write_study(out: Path, walkers: int = 60, grid: int = 33) -> Path:
-    """Walks that go straight to the nearest high mode, further the larger w; blurred landscapes."""
+def write_study(out: Path, num_chains: int = 60, grid: int = 33) -> Path:
+    """Write straight chains to the nearest high mode, longer for larger w, and smoothed maps."""
     generator = np.random.default_rng(0)
     axis = np.linspace(-2, 2, grid)
     maps = np.stack([_landscape(axis, 0.3 + 0.05 * (9 - level)) for level in range(10)])
@@ -26,25 +26,25 @@ def write_study(out: Path, walkers: int = 60, grid: int = 33) -> Path:
     np.savez(out / "data" / "exact.npz", bound=2.0, near=0.3, centres=CENTRES, high=HIGH, axis=axis,
              reward=maps[-1], smoothed=maps, sigmas=np.linspace(0.8, 0, 10), sweep=SWEEP,
              laws=np.stack([maps[-1] ** 2] * len(SWEEP)))  # fmt: skip
-    start = np.clip(generator.normal(size=(walkers, 2)), -2, 2)
+    start = np.clip(generator.normal(size=(num_chains, 2)), -2, 2)
     for name in LABELS:
-        walks = np.stack([_walk(start, min(1.0, 0.1 + w / 300)) for w in SWEEP])
-        path = walks[-1] if name != "sac" else walks[-1][[0, -1]]
+        chains = np.stack([_chain(start, min(1.0, 0.1 + w / 300)) for w in SWEEP])
+        path = chains[-1] if name != "sac" else chains[-1][[0, -1]]
         np.savez(out / "data" / f"{name}.npz", chains=path, panels=path,
-                 value=maps if name == "nclql" else maps[-1:], swept=walks[:, -1],
-                 walks=walks)  # fmt: skip
+                 value=maps if name == "nclql" else maps[-1:], swept=chains[:, -1],
+                 walks=chains)  # fmt: skip
     _write_tables(out)
     return out
 
 
-def _landscape(axis: np.ndarray, width: float) -> np.ndarray:
+def _landscape(axis: np.ndarray, std: float) -> np.ndarray:
     x, y = np.meshgrid(axis, axis, indexing="ij")
-    modes = [np.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * width**2)) for a, b in CENTRES]
+    modes = [np.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * std**2)) for a, b in CENTRES]
     total = sum((2 if i in HIGH else 1) * mode for i, mode in enumerate(modes))
     return np.asarray(total / 2)
 
 
-def _walk(start: np.ndarray, part: float) -> np.ndarray:
+def _chain(start: np.ndarray, part: float) -> np.ndarray:
     modes = np.array(CENTRES)[HIGH]
     nearest = modes[np.linalg.norm(start[:, None] - modes[None], axis=-1).argmin(axis=1)]
     times = np.linspace(0, part, STEPS + 1)[:, None, None]

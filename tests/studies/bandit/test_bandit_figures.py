@@ -1,4 +1,4 @@
-"""Figures from a study folder alone."""
+"""Figures drawn from the files of a study folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from study_folder import write_study
 from langevinrl.studies.bandit.figures import draw_figures
 
 
-def test_figures_come_from_files_alone(tmp_path: Path) -> None:
+def test_all_figures_are_drawn_from_files(tmp_path: Path) -> None:
     out = write_study(tmp_path / "study")
     written = draw_figures(out)
     assert {path.stem for path in written} == {
@@ -20,7 +20,7 @@ def test_figures_come_from_files_alone(tmp_path: Path) -> None:
     assert all(0 < path.stat().st_size < 1_000_000 for path in written)
 
 
-def test_figures_and_page_do_not_need_jax() -> None:
+def test_figures_and_page_do_not_import_jax() -> None:
     code = (
         "import sys, langevinrl.studies.bandit.figures, langevinrl.studies.bandit.page; "
         "print('jax' in sys.modules)"

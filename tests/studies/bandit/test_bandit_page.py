@@ -1,4 +1,4 @@
-"""The bandit's page in a real browser: sliders change the picture, and nothing is complained of."""
+"""The bandit's page in a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def picture(browser: Browser) -> str:
     return str(browser.ask("document.getElementById('view').toDataURL()"))
 
 
-def test_the_page_needs_nothing_from_outside(page: Path) -> None:
+def test_page_loads_nothing_from_other_places(page: Path) -> None:
     text = page.read_text()
     assert "http://" not in text and "https://" not in text and "import " not in text
     assert "/*DATA*/" not in text
@@ -50,7 +50,7 @@ def test_moving_either_slider_changes_the_picture(browser: Browser) -> None:
     assert picture(browser) == start
 
 
-def test_the_readings_follow_the_chains(browser: Browser) -> None:
+def test_numbers_follow_the_chains(browser: Browser) -> None:
     before = float(browser.text("reward"))
     assert browser.text("level") == "level 1, σ = 0.80"
     browser.press("step", "End")
@@ -59,7 +59,7 @@ def test_the_readings_follow_the_chains(browser: Browser) -> None:
     assert float(browser.text("reward")) > max(0.9, before)
 
 
-def test_the_other_method_has_its_own_landscape(browser: Browser) -> None:
+def test_other_method_shows_its_own_landscape(browser: Browser) -> None:
     first = picture(browser)
     browser.ask("document.querySelector('[data-name=lql]').click()")
     assert picture(browser) != first
@@ -74,7 +74,7 @@ def test_play_runs_to_the_end_and_stops(browser: Browser) -> None:
     assert browser.text("stepText") == "10 of 10"
 
 
-def test_it_follows_the_readers_choice_of_light_or_dark(browser: Browser) -> None:
+def test_page_has_light_and_dark_colours(browser: Browser) -> None:
     colours = set()
     for scheme in ("light", "dark"):
         feature = {"name": "prefers-color-scheme", "value": scheme}

@@ -1,4 +1,4 @@
-"""The bandit's exact quantities against the derived values of the specification and brute force."""
+"""Exact quantities of the bandit, compared with derived values and numerical integration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from langevinrl.studies.bandit.env import (
     soft_policy,
 )
 
-# w: mass near the high modes, mean and standard deviation of the reward (specification, section 12)
+# w: mass near the high modes, mean and standard deviation of the reward by quadrature
 DERIVED = {
     1: (0.123, 0.266, 0.259),
     5: (0.585, 0.629, 0.299),
@@ -37,7 +37,7 @@ DERIVED = {
 }
 
 
-def test_the_reward_by_hand() -> None:
+def test_reward_is_the_scaled_sum_of_gaussians() -> None:
     action = np.array([0.9, 0.2])
     total = 0.0
     for (x, y), weight in zip(CENTRES, WEIGHTS, strict=True):
@@ -45,13 +45,13 @@ def test_the_reward_by_hand() -> None:
     assert reward(action) == pytest.approx(total / PEAK)
 
 
-def test_the_derived_rewards() -> None:
-    middle = (CENTRES[0] + CENTRES[1]) / 2
-    values = reward(np.array([[1.0, 1.0], middle, [0.0, 0.0]]))
+def test_reward_at_a_low_mode_between_modes_and_at_the_origin() -> None:
+    between = (CENTRES[0] + CENTRES[1]) / 2
+    values = reward(np.array([[1.0, 1.0], between, [0.0, 0.0]]))
     np.testing.assert_allclose(values, [0.5022, 0.2943, 9.0e-5], atol=5e-5)
 
 
-def test_the_best_reward_is_one_and_lies_just_inside_the_high_modes() -> None:
+def test_maximum_reward_is_one_just_inside_the_high_modes() -> None:
     radius = np.linspace(1.40, 1.42, 20_001)
     for direction in ([1, 0], [0, 1], [-1, 0], [0, -1]):
         along = reward(radius[:, None] * np.array([direction], float))
@@ -60,19 +60,16 @@ def test_the_best_reward_is_one_and_lies_just_inside_the_high_modes() -> None:
     assert reward(soft_policy(0.0).actions).max() <= 1.0 + 1e-8
 
 
-def test_the_map_is_the_reward_on_a_grid() -> None:
-    law = soft_policy(0.0, cells=30)
-    np.testing.assert_allclose(reward_map(law.axis).ravel(), reward(law.actions))
-
-
-def test_numpy_and_jax_agree() -> None:
-    actions = np.random.default_rng(0).uniform(-2, 2, (50, 2))
-    assert isinstance(reward(actions), np.ndarray)
-    np.testing.assert_allclose(reward(jnp.asarray(actions)), reward(actions), atol=1e-6)
+def test_reward_map_and_jax_reward_equal_the_numpy_reward() -> None:
+    policy = soft_policy(0.0, cells=30)
+    values = reward(policy.actions)
+    assert isinstance(values, np.ndarray)
+    np.testing.assert_allclose(reward_map(policy.axis).ravel(), values)
+    np.testing.assert_allclose(reward(jnp.asarray(policy.actions)), values, atol=1e-6)
 
 
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 1.0])
-def test_the_smoothed_value_is_the_mean_of_the_reward_given_the_noisy_action(sigma: float) -> None:
+def test_smoothed_value_is_the_mean_reward_given_the_noisy_action(sigma: float) -> None:
     clean = soft_policy(0.0, bound=2.0, cells=200).actions
     noisy = np.array([[0.0, 0.0], [1.2, -0.3], [1.9, 1.9], [2.4, 0.1], [-1.5, 0.4]])
     distance = ((noisy[:, None] - clean[None]) ** 2).sum(-1)
@@ -81,7 +78,7 @@ def test_the_smoothed_value_is_the_mean_of_the_reward_given_the_noisy_action(sig
     np.testing.assert_allclose(smoothed_value(jnp.asarray(noisy), sigma), brute, atol=5e-4)
 
 
-def test_far_from_the_edge_the_box_does_not_matter() -> None:
+def test_smoothed_value_depends_on_the_box_only_near_its_edge() -> None:
     points, sigma = jnp.array([[0.3, -0.2], [1.0, 0.1]]), 0.4
     total = 0.09 + sigma**2
     distance = np.square(np.asarray(points)[:, None] - CENTRES[None]).sum(-1)
@@ -91,44 +88,46 @@ def test_far_from_the_edge_the_box_does_not_matter() -> None:
     assert smoothed_value(edge, sigma)[0] > smoothed_value(edge, sigma, bound=20.0)[0] + 0.05
 
 
-def test_without_noise_the_smoothed_value_is_the_reward() -> None:
+def test_smoothed_value_without_noise_is_the_reward() -> None:
     points = jnp.array([[0.3, -0.2], [1.0, 0.1]])
     np.testing.assert_allclose(smoothed_value(points, 0.0), reward(points), atol=1e-5)
     np.testing.assert_allclose(smoothed_value(points, 0.02), reward(points), atol=5e-3)
 
 
 @pytest.mark.parametrize("w", DERIVED)
-def test_the_soft_policy_by_quadrature(w: int) -> None:
-    law = soft_policy(w)
-    found = (law.shares().sum(), *law.mean_reward())
+def test_soft_policy_has_the_derived_moments(w: int) -> None:
+    policy = soft_policy(w)
+    found = (policy.shares().sum(), *policy.mean_reward())
     np.testing.assert_allclose(found, DERIVED[w], atol=1e-3)
-    np.testing.assert_allclose(law.shares(), law.shares().mean(), atol=1e-6)  # the four are equal
+    np.testing.assert_allclose(
+        policy.shares(), policy.shares().mean(), atol=1e-6
+    )  # the four are equal
 
 
-def test_samples_of_the_soft_policy_have_its_moments() -> None:
-    law = soft_policy(10.0)
-    draws = law.sample(20_000, np.random.default_rng(1))
-    assert abs(draws).max() <= 2.0
-    assert reward(draws).mean() == pytest.approx(law.mean_reward()[0], abs=0.005)
-    np.testing.assert_allclose(near_high_modes(draws).mean(0), law.shares(), atol=0.01)
+def test_samples_have_the_moments_of_the_soft_policy() -> None:
+    policy = soft_policy(10.0)
+    draws = policy.sample(20_000, np.random.default_rng(1))
+    assert np.abs(draws).max() <= 2.0
+    assert reward(draws).mean() == pytest.approx(policy.mean_reward()[0], abs=0.005)
+    np.testing.assert_allclose(near_high_modes(draws).mean(0), policy.shares(), atol=0.01)
 
 
-def test_coarse_cells_gather_the_fine_ones() -> None:
-    law = Density(np.arange(4.0), np.arange(16.0).reshape(4, 4))
-    np.testing.assert_array_equal(law.coarse(2), [[10, 18], [42, 50]])
+def test_coarse_cells_sum_the_fine_ones() -> None:
+    policy = Density(np.arange(4.0), np.arange(16.0).reshape(4, 4))
+    np.testing.assert_array_equal(policy.coarse(2), [[10, 18], [42, 50]])
 
 
-def test_total_variation_is_half_the_difference_of_two_histograms() -> None:
-    law = Density(np.array([-1.5, -0.5, 0.5, 1.5]), np.full((4, 4), 1 / 16))
+def test_total_variation_is_half_the_difference_of_histograms() -> None:
+    policy = Density(np.array([-1.5, -0.5, 0.5, 1.5]), np.full((4, 4), 1 / 16))
     corner = np.array([[-2.0, -2.0], [-1.2, -0.1], [2.0, 2.0], [1.0, 0.5]])  # edges belong
-    assert law.total_variation(corner, cells=2) == pytest.approx(0.5)
-    assert law.total_variation(corner[:2], cells=2) == pytest.approx(0.75)
+    assert policy.total_variation(corner, cells=2) == pytest.approx(0.5)
+    assert policy.total_variation(corner[:2], cells=2) == pytest.approx(0.75)
 
 
-def test_the_sliced_wasserstein_distance_of_a_shift_is_its_mean_shadow() -> None:
-    law = soft_policy(20.0)
-    draws, shift = law.sample(4_000, np.random.default_rng(2)), np.array([0.3, 0.4])
-    quantiles = law.quantiles(4_000)
+def test_sliced_wasserstein_of_a_shift_is_its_mean_projection() -> None:
+    policy = soft_policy(20.0)
+    draws, shift = policy.sample(4_000, np.random.default_rng(2)), np.array([0.3, 0.4])
+    quantiles = policy.quantiles(4_000)
     assert sliced_wasserstein(draws, quantiles) < 0.05  # four modes: shares vary by chance
     reference = np.sort(draws @ directions(32).T, axis=0).T
     expected = np.abs(directions(32) @ shift).mean()  # about 0.5 x 2 / pi
@@ -136,14 +135,14 @@ def test_the_sliced_wasserstein_distance_of_a_shift_is_its_mean_shadow() -> None
     assert expected == pytest.approx(0.5 * 2 / np.pi, abs=1e-3)
 
 
-def test_the_distances_tell_the_law_from_its_neighbours() -> None:
-    laws = {w: soft_policy(w) for w in (5.0, 10.0, 20.0)}
-    draws = laws[10.0].sample(10_000, np.random.default_rng(3))
-    variation = {w: law.total_variation(draws) for w, law in laws.items()}
+def test_total_variation_is_smallest_at_the_w_of_the_samples() -> None:
+    policies = {w: soft_policy(w) for w in (5.0, 10.0, 20.0)}
+    draws = policies[10.0].sample(10_000, np.random.default_rng(3))
+    variation = {w: policy.total_variation(draws) for w, policy in policies.items()}
     assert variation[10.0] < 0.05 < min(variation[5.0], variation[20.0]) - 0.1
 
 
-def test_near_means_within_the_radius_of_top_right_bottom_left() -> None:
+def test_near_high_modes_in_the_order_top_right_bottom_left() -> None:
     root = 2**0.5
     points = np.array([[0, root + 0.29], [root, 0.29], [0, -root], [-root - 0.31, 0], [1, 1]])
     expected = np.zeros((5, 4), bool)
@@ -151,8 +150,8 @@ def test_near_means_within_the_radius_of_top_right_bottom_left() -> None:
     np.testing.assert_array_equal(near_high_modes(points), expected)
 
 
-@pytest.mark.filterwarnings("ignore:.*symmetric and normalized")  # the modes lie beyond 1
-def test_the_environment_keeps_gymnasiums_rules_and_ends_at_once() -> None:
+@pytest.mark.filterwarnings("ignore:.*symmetric and normalized")  # the modes are beyond 1
+def test_environment_passes_gymnasiums_check_and_ends_after_one_step() -> None:
     env = make()
     check_env(env, skip_render_check=True)
     obs, _ = env.reset(seed=3)
@@ -163,7 +162,7 @@ def test_the_environment_keeps_gymnasiums_rules_and_ends_at_once() -> None:
     assert Bandit(3.0).action_space == gym.spaces.Box(-3.0, 3.0, (2,), np.float32)
 
 
-def test_its_state_can_be_saved_and_put_back() -> None:
+def test_environment_state_can_be_saved_and_restored() -> None:
     env = SnapshotWrapper(make())
     env.reset(seed=4)
     saved = env.env_state

@@ -1,4 +1,4 @@
-"""A small study in full, and the quick one over every method."""
+"""A small study of one method, and the quick study of all methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from langevinrl.studies.bandit.settings import COMMON, TRAININGS, BanditConfig
 from langevinrl.studies.bandit.study import run_study
 
 
-def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_study_writes_tables_figures_and_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(COMMON, "hidden", (16, 16))
     few = dataclasses.replace(TRAININGS["nclql"], updates=200, batch_size=64)
     monkeypatch.setitem(TRAININGS, "nclql", few)
@@ -33,7 +35,7 @@ def test_a_small_study_leaves_its_tables(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_the_quick_study_covers_every_method(tmp_path: Path) -> None:
+def test_quick_study_covers_every_method(tmp_path: Path) -> None:
     run_study(BanditConfig(out=tmp_path, quick=True))
     with (tmp_path / "table.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(TRAININGS)

@@ -1,4 +1,4 @@
-"""The sweep over w, on critics that are known: their chains must follow the law they should."""
+"""The sweep over w with a critic that knows the reward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from langevinrl.types import Array, PyTree, Spec
 
 
 class ExactCritic(NamedTuple):
-    """Twins that both know the reward."""
+    """Twin critics that return the reward."""
 
     num_members: int = 2
 
@@ -33,15 +33,15 @@ def known(monkeypatch: pytest.MonkeyPatch) -> tuple[LQL, PyTree]:
     return agent, State(learner)
 
 
-def test_by_full_gradients_samples_follow_the_law_of_their_w(known: tuple[LQL, PyTree]) -> None:
+def test_full_gradients_sample_the_exact_policy_of_their_w(known: tuple[LQL, PyTree]) -> None:
     config = BanditConfig(methods=("lql",), seeds=1, samples=2_000, sweep=(5.0,)).resolved()
     (row,) = sweep_gradient(*known, config, "lql")
-    # Exact draws have 0.10 with so few; the law of 2 w would be 0.45 away.
+    # 0.10 for exact samples of this number; the policy of 2 w is 0.45 away.
     assert row["total_variation"] < 0.2
     assert 3.5 < row["nearest_w"] < 7
 
 
-def test_by_unit_scores_w_is_a_length_and_not_a_temperature(known: tuple[LQL, PyTree]) -> None:
+def test_unit_scores_do_not_sample_the_exact_policy(known: tuple[LQL, PyTree]) -> None:
     config = BanditConfig(methods=("lql",), seeds=1, samples=500, sweep=(1.0, 300.0)).resolved()
     rows, arrays = sweep_direction(*known, config, "lql")
     assert [row["w"] for row in rows] == [1.0, 300.0]
