@@ -1,4 +1,4 @@
-"""Every verb of the command line."""
+"""Verbs of the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fails(*words: str) -> None:
 
 
 def help_of(capsys: Capture, *words: str) -> str:
-    """A help text without the frame and the line breaks it is printed with."""
+    """Return a help text without its frame and line breaks."""
     with pytest.raises(SystemExit) as caught:
         cli.main([*words, "--help"])
     assert caught.value.code == 0
@@ -60,7 +60,7 @@ def metrics(folder: Path) -> str:
     return (folder / "metrics.jsonl").read_text()
 
 
-def test_train_writes_a_run_and_shows_it(
+def test_train_writes_a_run_and_prints_it(
     tiny_run: Path, tiny_fields: dict[str, Any], tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "run"
@@ -71,7 +71,9 @@ def test_train_writes_a_run_and_shows_it(
     assert re.search(r"iterations +return +over 2 seed\(s\)\n +4 .*\n +8 ", shown)
     files = {"config.json", "metrics.jsonl", "evaluations.csv", "versions.json", "checkpoints"}
     assert {path.name for path in out.iterdir()} == files | {"curve.png", "spaces.json"}
-    assert evaluations(out) == evaluations(tiny_run)  # by command or by function, the same run
+    assert evaluations(out) == evaluations(
+        tiny_run
+    )  # the command and the function give the same run
     assert metrics(out) == metrics(tiny_run)
 
 
@@ -86,17 +88,17 @@ def test_training_from_a_config_file_reproduces_the_run(
     assert dataclasses.replace(ours, out=theirs.out) == theirs
 
 
-def test_a_flag_beside_a_config_file_wins(
+def test_flag_overrides_a_config_file(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[RunConfig] = []
 
-    def note(config: RunConfig, overwrite: bool) -> Path:
+    def record(config: RunConfig, overwrite: bool) -> Path:
         assert not overwrite
         asked.append(config)
         return tiny_run
 
-    monkeypatch.setattr(train, "train", note)
+    monkeypatch.setattr(train, "train", record)
     monkeypatch.setattr(train_verb, "show", lambda folder: None)
     cli.main(["train", str(tiny_run / "config.json"), "--seed", "9", "--gamma", "0.5"])
     (config,) = asked
@@ -105,7 +107,7 @@ def test_a_flag_beside_a_config_file_wins(
     assert config.out is None  # not the folder of the run it came from
 
 
-def test_switches_come_in_pairs_and_words_stay_as_they_are() -> None:
+def test_switches_come_in_pairs_and_strings_stay_strings() -> None:
     words = ["--env", "x", "--no-clip", "--async-envs", "--out", "true"]
     asked, overwrite = train_verb.read_form("nclql", words)
     assert not overwrite
@@ -116,7 +118,7 @@ def test_switches_come_in_pairs_and_words_stay_as_they_are() -> None:
     fails("train", "nclql", "--env", "x", "--clip", "maybe")
 
 
-def test_resume_goes_on_to_a_new_length(tiny_run: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_resume_extends_a_run(tiny_run: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     cli.main(["resume", str(folder), "--iterations", "10"])
     assert capsys.readouterr().out.splitlines()[-1] == str(folder)
@@ -128,16 +130,16 @@ def test_resume_goes_on_to_a_new_length(tiny_run: Path, tmp_path: Path, capsys: 
     assert RunConfig.read(folder / "config.json").iterations == 10
 
 
-def test_resume_refuses_what_it_cannot_do(tiny_run: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_resume_rejects_shorter_runs_and_other_folders(
+    tiny_run: Path, tmp_path: Path, capsys: Capture
+) -> None:
     fails("resume", str(tiny_run), "--iterations", "5")
     assert "at iteration 8" in capsys.readouterr().err
     fails("resume", str(tmp_path))
     assert "not a run folder" in capsys.readouterr().err
 
 
-def test_evaluate_prints_a_line_per_seed_and_repeats_itself(
-    tiny_run: Path, capsys: Capture
-) -> None:
+def test_evaluate_prints_the_same_line_per_seed_each_time(tiny_run: Path, capsys: Capture) -> None:
     words = ["evaluate", str(tiny_run), "--episodes", "3", "--seed", "1"]
     cli.main(words)
     first = capsys.readouterr().out
@@ -155,7 +157,7 @@ def test_evaluate_prints_a_line_per_seed_and_repeats_itself(
     fails("evaluate", str(tiny_run / "nowhere"))
 
 
-def test_plot_draws_into_the_folder_or_where_told(
+def test_plot_draws_into_the_folder_or_the_given_file(
     tiny_run: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -174,14 +176,14 @@ def test_plot_draws_into_the_folder_or_where_told(
     fails("plot", str(folder), "--out", "here.xyz")
 
 
-def test_agents_lists_the_register(capsys: Capture) -> None:
+def test_agents_lists_the_registry(capsys: Capture) -> None:
     cli.main(["agents"])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(METHODS)
     assert all(len(line.split()) > 3 for line in lines)
 
 
-def test_params_are_the_papers(capsys: Capture) -> None:
+def test_params_prints_the_papers_counts(capsys: Capture) -> None:
     cli.main(["params", "--obs-dim", "376", "--act-dim", "17", "--json"])
     counts = json.loads(capsys.readouterr().out)
     assert counts.keys() == METHODS.keys()
@@ -194,11 +196,7 @@ def test_params_are_the_papers(capsys: Capture) -> None:
     fails("params", "--obs-dim", "3")
 
 
-def test_bench_explains_itself(capsys: Capture) -> None:
-    assert "--out" in help_of(capsys, "bench")
-
-
-def test_the_help_of_train_explains_every_field_and_names_the_symbols(capsys: Capture) -> None:
+def test_train_help_lists_every_field_and_the_papers_symbols(capsys: Capture) -> None:
     text = help_of(capsys, "train", "nclql")
     for symbol in ("w:", "σ₁:", "σ_L:", "L:", "T:", "ε:", "γ:", "τ:", "κ:"):
         assert f" {symbol} " in text, symbol
@@ -212,23 +210,24 @@ def test_the_help_of_train_explains_every_field_and_names_the_symbols(capsys: Ca
 
 
 @pytest.mark.parametrize("agent", METHODS)
-def test_every_field_of_an_agent_is_explained(agent: str, capsys: Capture) -> None:
+def test_train_help_explains_every_field_of_an_agent(agent: str, capsys: Capture) -> None:
     text = help_of(capsys, "train", agent)
     for field in dataclasses.fields(METHODS[agent].load()):
         if field.name != "spec":
             flag = field.name.replace("_", "-")
-            said = re.search(rf"--{flag}(, --no-{flag})?( \S*[A-Z{{\[]\S*)* (.*?) \(default", text)
-            assert said and len(said[3].split()) >= 2, field.name
+            found = re.search(rf"--{flag}(, --no-{flag})?( \S*[A-Z{{\[]\S*)* (.*?) \(default", text)
+            assert found and len(found[3].split()) >= 2, field.name
 
 
 @pytest.mark.parametrize(
-    "verb", ["resume", "evaluate", "video", "plot", "report", "agents", "params", "bandit"]
+    "verb",
+    ["resume", "evaluate", "video", "plot", "report", "agents", "params", "bandit", "bench"],
 )
-def test_every_verb_has_a_help(verb: str, capsys: Capture) -> None:
+def test_verb_has_a_help(verb: str, capsys: Capture) -> None:
     assert f"usage: langevinrl {verb}" in help_of(capsys, verb)
 
 
-def test_without_a_verb_all_are_listed(capsys: Capture) -> None:
+def test_all_verbs_are_listed_without_arguments(capsys: Capture) -> None:
     fails()
     shown = capsys.readouterr().out
     assert all(f"\n  {verb} " in shown for verb in cli.VERBS)
@@ -240,7 +239,7 @@ def test_without_a_verb_all_are_listed(capsys: Capture) -> None:
     assert capsys.readouterr().out == shown
 
 
-def test_without_an_agent_all_are_listed(capsys: Capture) -> None:
+def test_train_without_an_agent_lists_all(capsys: Capture) -> None:
     fails("train")
     shown = capsys.readouterr().out
     assert all(f"\n{name} " in shown for name in METHODS)
@@ -250,12 +249,12 @@ def test_without_an_agent_all_are_listed(capsys: Capture) -> None:
     assert caught.value.code == 0
 
 
-def test_the_version(capsys: Capture) -> None:
+def test_version(capsys: Capture) -> None:
     cli.main(["--version"])
     assert capsys.readouterr().out.strip() == __version__
 
 
-def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
+def test_interrupted_run_prints_how_to_resume_and_exits_with_130(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def stopped(words: list[str]) -> None:
@@ -268,29 +267,14 @@ def test_a_stopped_run_says_how_to_go_on_and_exits_as_interrupted_programs_do(
     assert "langevinrl resume runs/mine" in capsys.readouterr().out
 
 
-def test_keyword_arguments_of_the_environment() -> None:
+def test_env_kwargs_are_parsed() -> None:
     words = ["--env", "toys:Clock", "--env-kwargs", "length=5", "bound=2.0", "--seed", "7"]
     config = train_verb.read("lql", words)
     assert config.env_kwargs == {"length": 5, "bound": 2.0} and config.seed == 7
     fails("train", "lql", "--env", "toys:Clock", "--env-kwargs", "length")
 
 
-def test_a_second_run_gets_a_folder_of_its_own(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = (
-        "train lql --env toys:ending --iterations 1 --hidden 8 --warmup 20 --batch-size 8".split()
-    )
-    for place in ("runs/lql-toys-ending-0", "runs/lql-toys-ending-0-2"):
-        cli.main(words)
-        assert capsys.readouterr().out.splitlines()[-1] == place
-    cli.main([*words, "--overwrite"])
-    assert capsys.readouterr().out.splitlines()[-1] == "runs/lql-toys-ending-0"
-
-
-def test_advice_can_be_pasted(tmp_path: Path) -> None:
-    """A path with a blank stays one word."""
+def test_printed_commands_quote_paths(tmp_path: Path) -> None:
     place = tmp_path / "my runs [/x]"
     assert f"langevinrl resume '{place}'" in str(finish.Stopped(7, place))
     place.mkdir(parents=True)

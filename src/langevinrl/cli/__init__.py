@@ -1,4 +1,4 @@
-"""The command line: one file per verb, loaded when it is asked for."""
+"""The command line: one file per verb, imported when it is used."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ VERBS: dict[str, str] = {
     "train": "Train an agent: langevinrl train AGENT --env ID [any field].",
     "resume": "Continue a stopped run: langevinrl resume DIR [--iterations N].",
     "evaluate": "Play episodes with a trained agent: langevinrl evaluate DIR [--episodes 20].",
-    "export": "One file without the training stack: langevinrl export DIR [--format numpy].",
+    "export": "Write a policy as one file: langevinrl export DIR [--format numpy].",
     "video": "Record episodes as an MP4: langevinrl video DIR [--episodes 1] [--out FILE.mp4].",
     "plot": "Draw learning curves: langevinrl plot DIR... [--x AXIS] [--out FILE].",
-    "report": "One page, tables and figures of many runs: langevinrl report DIR... [--out FILE].",
+    "report": "Summarise runs as page, tables and figures: langevinrl report DIR... [--out FILE].",
     "sweep": "Train a grid of runs: langevinrl sweep FILE [--backend local|ray|slurm].",
     "tune": "Search for good hyperparameters: langevinrl tune FILE [--trials 50].",
-    "reproduce": "A study of the paper: langevinrl reproduce STUDY [--scale F] [--yes].",
-    "agents": "List the agents, a line each.",
+    "reproduce": "Run a study of the paper: langevinrl reproduce STUDY [--scale F] [--yes].",
+    "agents": "List the agents.",
     "params": "Count trainable parameters: langevinrl params --obs-dim O --act-dim A [--json].",
-    "bandit": "The 2D bandit study, figures and table: langevinrl bandit --out DIR [--quick].",
-    "bench": "Time update and act beside a straightforward version: langevinrl bench [AGENT...].",
+    "bandit": "Run the 2D bandit study: langevinrl bandit --out DIR [--quick].",
+    "bench": "Time update, action and decision: langevinrl bench [AGENT...] [--latency].",
 }
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line; exits with 2 for a slip, 1 for a fault of the environment, and with 128
-    and a signal's number where that ended it: 130 at Ctrl-C, 143 at SIGTERM."""
+    """Run the command line.
+
+    The exit code is 2 for a user error, 1 if the environment failed, and 128 plus the number of the
+    signal that ended it: 130 for Ctrl-C, 143 for SIGTERM.
+    """
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in ("-h", "--help"):
         print("usage: langevinrl VERB ...\n")

@@ -10,10 +10,10 @@ from langevinrl.registry import METHODS
 
 @dataclass(frozen=True)
 class Agents:
-    """List the agents, a line each."""
+    """List the agents."""
 
 
 def main(words: list[str]) -> None:
     parse(Agents, words, "agents")
     for name, method in METHODS.items():
-        print(f"{name:8} {method.summary}")
+        print(f"{name:10} {method.summary}")

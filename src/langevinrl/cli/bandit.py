@@ -7,7 +7,7 @@ from langevinrl.studies.bandit.settings import BanditConfig
 
 
 def main(words: list[str]) -> None:
-    asked = parse(BanditConfig, words, "bandit")
+    config = parse(BanditConfig, words, "bandit")
     from langevinrl.studies.bandit.study import run_study
 
-    run_study(asked)
+    run_study(config)

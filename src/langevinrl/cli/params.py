@@ -13,7 +13,7 @@ from langevinrl.errors import UserError
 
 @dataclass(frozen=True)
 class Params:
-    """Count each agent's trainable parameters for a task's sizes."""
+    """Count the trainable parameters of each agent."""
 
     obs_dim: int  # observation size
     act_dim: int  # action size
@@ -33,4 +33,4 @@ def main(words: list[str]) -> None:
         print(json.dumps(counts, indent=2))
         return
     for name, count in counts.items():
-        print(f"{name:8} {count:>10,}")
+        print(f"{name:10} {count:>10,}")

@@ -1,4 +1,4 @@
-"""Every slip is caught before anything is computed or written, and names what is near."""
+"""Wrong arguments are rejected before anything is computed or written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langevinrl.runs import loop
 
 @pytest.fixture
 def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing may be built, and nothing written, before a slip is reported."""
+    """Fail if an agent is compiled, and work in an empty folder."""
 
     def refuse(*args: Any) -> None:
         raise AssertionError("compute has begun")
@@ -24,7 +24,7 @@ def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_compute")
 @pytest.mark.parametrize(
-    ("words", "nearest"),
+    ("words", "message"),
     [
         ("trian nclql --env Hopper-v4", "train"),
         ("train nclqll --env Hopper-v4", "nclql"),
@@ -57,16 +57,14 @@ def no_compute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("evaluate nowhere --mode mean", "noise-free"),
     ],
 )
-def test_a_slip_ends_with_code_2_and_the_nearest_name(
-    words: str, nearest: str, capsys: Capture
-) -> None:
+def test_wrong_argument_exits_with_2_and_a_hint(words: str, message: str, capsys: Capture) -> None:
     fails(*words.split())
-    assert nearest in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not list(Path().iterdir())
 
 
 @pytest.mark.usefixtures("no_compute")
-def test_slips_in_a_config_file(capsys: Capture) -> None:
+def test_wrong_names_in_a_config_file_are_rejected(capsys: Capture) -> None:
     path = Path("config.json")
     path.write_text('{"env": "Hopper-v4", "hyperparameters": {"sigma_maxx": 3.0}}')
     fails("train", "config.json")
@@ -77,9 +75,9 @@ def test_slips_in_a_config_file(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("no_compute")
-def test_a_run_is_never_overwritten(tiny_run: Path, capsys: Capture) -> None:
+def test_existing_run_is_not_overwritten(tiny_run: Path, capsys: Capture) -> None:
     before = {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")}
     fails("train", str(tiny_run / "config.json"), "--out", str(tiny_run))
-    said = capsys.readouterr().err
-    assert f"langevinrl resume {tiny_run}" in said and "--out" in said
+    printed = capsys.readouterr().err
+    assert f"langevinrl resume {tiny_run}" in printed and "--out" in printed
     assert {path: path.stat().st_mtime_ns for path in tiny_run.rglob("*")} == before
