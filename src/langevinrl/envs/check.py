@@ -1,28 +1,34 @@
-"""A look at an environment before training: a few resets and steps, told in sentences.
+"""Checks of an environment before training, reported as findings.
 
-What would spoil a run is an error; what may be meant is a doubt.
+Gymnasium's checker covers its API.  The checks here cover what training needs beyond it.
 """
 
 from __future__ import annotations
 
-import copy
+import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils.passive_env_checker import (
+    check_action_space,
+    check_observation_space,
+    env_reset_passive_checker,
+    env_step_passive_checker,
+)
 
-from langevinrl.envs.factory import EnvLike, as_factory, name_of
-from langevinrl.envs.flat import FlatWrapper
-from langevinrl.envs.spaces import Composed, children
-from langevinrl.envs.vector import build
+from langevinrl.envs.factory import EnvLike, name_of
+from langevinrl.envs.faults import EnvError, raised
+from langevinrl.envs.spaces import children
+from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 
-NUM_STEPS = 25  # at most: a look, not a test drive
+NUM_STEPS = 25  # at most
 SEED = 1
-# Where a wrapper that starts the next episode by itself puts the last observation of this one.
+# Keys under which a wrapper that resets automatically stores the last observation.
 FINAL_KEYS = ("final_obs", "final_observation", "terminal_observation")
 NORMALISERS = {
     "NormalizeObservation": "Use the agent's obs_norm, or fixed numbers: "
@@ -30,247 +36,193 @@ NORMALISERS = {
     "NormalizeReward": "Leave it out and give the agent reward_norm or reward_scale, saved with "
     "the run.",
 }
+_GYMNASIUM = re.compile(r"(?:\x1b\[\d+m)?WARN: (.*?)(?:\x1b\[0m)?", re.DOTALL)
 
 
 class Finding(NamedTuple):
-    """One thing found, as a sentence."""
+    """One problem of an environment."""
 
-    is_error: bool  # else a doubt
+    is_error: bool  # else a warning
     sentence: str
 
 
-class Step(NamedTuple):
-    """The last step of an episode."""
-
-    before: Any  # the observation it was taken from
-    obs: Any  # the one it returned
-    info: dict[str, Any]
-
-
 def require_sound(env: EnvLike) -> None:
-    """Raises a UserError that lists the errors; warns of each doubt, once."""
-    findings, name = check_env(env), name_of(env)
-    errors = [finding.sentence for finding in findings if finding.is_error]
-    if errors:
-        raise UserError(f"{name!r} cannot be trained on: " + " ".join(errors))
+    """Raise a UserError that lists the errors; warn of every other finding."""
+    (findings, cause), name = _examine(env), name_of(env)
+    if any(finding.is_error for finding in findings):
+        sentences = " ".join(finding.sentence for finding in findings)
+        raise UserError(f"{name!r} cannot be trained on: {sentences}") from cause
     for finding in findings:
         warnings.warn(f"{name}: {finding.sentence}", stacklevel=2)
 
 
 def check_env(env: EnvLike) -> list[Finding]:
-    """Build the environment, play a little, and say what is wrong or doubtful with it.
+    """Build the environment, play at most 25 steps, and return what is wrong with it.
 
     for finding in check_env(lambda: MyEnv()):
         print(finding.sentence)
     """
-    factory, name = as_factory(env), name_of(env)
-    with warnings.catch_warnings():
-        # Gymnasium's own checks speak of the same things, and again at every step of training.
-        warnings.simplefilter("ignore")
-        built = build(factory, name)
+    try:
+        return _examine(env)[0]
+    except UserError as error:
+        return [Finding(True, str(error))]
+    except Exception as error:
+        return [Finding(True, f"it {raised('__init__', error).what}.")]
+
+
+def _examine(env: EnvLike) -> tuple[list[Finding], BaseException | None]:
+    """Return the findings, errors first, and the cause of the last; raise if it cannot be built."""
+    found: list[Finding] = []
+    cause = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        envs = VectorEnv(env, [SEED], 1)
+        # Below the library's own wrappers, so that faults are those of training.
+        flat = envs.vector.envs[0].env  # type: ignore[union-attr]
+        flat.env = checked = _Checked(flat.env)
         try:
-            assert isinstance(built.env, FlatWrapper)
-            return _one_of_each(_findings(built.env.env))
+            found.extend(_wrappers(checked.env))
+            found.extend(_findings(envs, checked))
+        except EnvError as error:
+            found.append(Finding(True, f"it {error.what}."))
+            cause = error.__cause__
+        except UserError as error:
+            found.append(Finding(True, str(error)))
         finally:
-            built.close()
+            envs.close(terminate=True)
+    said = [_GYMNASIUM.fullmatch(str(warning.message)) for warning in caught]
+    found.extend(Finding(False, f"Gymnasium: {match[1].strip()}") for match in said if match)
+    return sorted(dict.fromkeys(found), key=lambda finding: not finding.is_error), cause
 
 
-def _one_of_each(findings: Iterator[Finding]) -> list[Finding]:
-    """Without repeats: place and numbers differ from step to step, the fault does not."""
-    first: dict[str, Finding] = {}
-    for finding in findings:
-        fault = finding.sentence.split(":")[0].replace("reset()", "step()")
-        first.setdefault(fault, finding)
-    return list(first.values())
+class _Checked(gym.Wrapper[Any, Any, Any, Any]):
+    """Applies Gymnasium's checker to every call; keeps the last observation and info."""
 
+    obs: Any
+    info: Any
 
-def _findings(env: gym.Env[Any, Any]) -> Iterator[Finding]:
-    yield from _wrappers(env)
-    yield from _action_box(env)
-    started = env.reset(seed=SEED)
-    if not isinstance(started, tuple) or len(started) != 2:
-        yield Finding(True, "reset() returns one thing; Gymnasium's returns two, obs and info.")
-        return
-    first = copy.deepcopy(started[0])
-    wrong = list(_observation(env.observation_space, first, "reset()"))
-    yield from wrong
-    if any(finding.is_error for finding in wrong):
-        return
-    if not _same(first, env.reset(seed=SEED)[0]):
-        yield Finding(False, f"two resets with the same seed differ: reset(seed={SEED}) must call "
-                      "super().reset(seed=seed) and draw from self.np_random only. A run cannot be "
-                      "repeated, nor two agents compared from the same starts.")  # fmt: skip
-    else:
-        yield from _box_edges(env)
-    yield from _episode(env)
+    def reset(self, **options: Any) -> Any:
+        result = env_reset_passive_checker(self.env, **options)
+        self.obs = result[0]
+        return result
+
+    def step(self, action: Any) -> Any:
+        result = env_step_passive_checker(self.env, action)
+        self.obs, self.info = result[0], result[-1]
+        return result
 
 
 def _wrappers(env: gym.Env[Any, Any]) -> Iterator[Finding]:
-    """Wrappers known to do harm here."""
+    """Find wrappers that do harm in training."""
     while isinstance(env, gym.Wrapper):
         kind = type(env).__name__
         if kind in NORMALISERS:
             yield Finding(
                 False,
-                f"{kind} keeps statistics of its own in each environment and starts afresh in "
+                f"{kind} keeps separate statistics in each environment and starts again in "
                 f"every evaluation. {NORMALISERS[kind]}",
             )
         if isinstance(env, gym.wrappers.Autoreset):
-            yield Finding(True, "the wrapper Autoreset restarts episodes, which is done here. "
-                          "Take it off.")  # fmt: skip
+            yield Finding(True, "the wrapper Autoreset restarts episodes, which training does "
+                          "itself. Remove it.")  # fmt: skip
         env = env.env
 
 
-def _action_box(env: gym.Env[Any, Any]) -> Iterator[Finding]:
-    box = env.action_space
-    assert isinstance(box, spaces.Box)  # `build` has seen to it
-    if np.any(box.low == box.high):
-        yield Finding(False, f"some actions of {box} have no room: their bounds are the same.")
+def _findings(envs: VectorEnv, checked: _Checked) -> Iterator[Finding]:
+    check_action_space(checked.action_space)
+    check_observation_space(checked.observation_space)
+    box = envs.task.action_space
     if np.max(box.high / 2 - box.low / 2) > 1e6:
         yield Finding(
             False,
-            f"the action box {box} is bounded in name only: exploration spreads over all of it. "
-            "Give the range in which actions matter.",
+            f"the bounds of the action box {box} are too wide to be useful: exploration covers "
+            "all of it. Give the range in which actions matter.",
         )
+    first = envs.reset([SEED])
+    yield from _fractions(checked.observation_space, checked.obs)
+    if not np.array_equal(first, envs.reset([SEED])):
+        yield Finding(False, f"two resets with the same seed differ: reset(seed={SEED}) must call "
+                      "super().reset(seed=seed) and draw from self.np_random only. A run cannot be "
+                      "repeated, nor two agents compared from the same starts.")  # fmt: skip
+    else:
+        yield from _box_edges(envs)
+    yield from _episode(envs, checked)
 
 
-def _observation(space: spaces.Space[Any], obs: Any, where: str) -> Iterator[Finding]:
-    """What is wrong with one observation, part by part."""
+def _fractions(space: spaces.Space[Any], obs: Any) -> Iterator[Finding]:
+    """Find floats in a space of integers, which `predict` would truncate."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        keys, has = [key for key, _ in children(space)], _keys(space, obs)
-        if has is None or set(has) != set(keys):
-            found = f"the parts {has}" if has is not None else type(obs).__name__
-            yield Finding(True, f"{where} gives an observation of {found}; its space has {keys}.")
-            return
         for key, part in children(space):
-            yield from _observation(part, obs[key], f"{where}, part {key!r},")
+            yield from _fractions(part, obs[key])
         return
-    yield from _array(space, np.asarray(obs), where)
-
-
-def _keys(space: Composed, obs: Any) -> list[Any] | None:
-    """By what the parts of an observation are found; None if it is of another kind altogether."""
-    if isinstance(space, spaces.Dict):
-        return list(obs) if isinstance(obs, Mapping) else None
-    return list(range(len(obs))) if isinstance(obs, tuple | list) else None
-
-
-def _array(space: spaces.Space[Any], value: np.ndarray, where: str) -> Iterator[Finding]:
-    """What is wrong with a part that is an array."""
-    if value.shape != space.shape:
-        yield Finding(
-            True, f"{where} gives an observation of shape {value.shape}; its space says {space}."
-        )
-    elif not (np.issubdtype(value.dtype, np.number) or value.dtype == bool):
-        yield Finding(True, f"{where} gives an observation of type {value.dtype}, not numbers.")
-    elif not np.isfinite(value).all():
-        yield Finding(True, f"{where} gives an observation that is not finite: {_short(value)}.")
-    elif np.issubdtype(value.dtype, np.floating) and np.issubdtype(space.dtype, np.integer):
+    dtype = np.asarray(obs).dtype
+    if np.issubdtype(dtype, np.floating) and np.issubdtype(space.dtype, np.integer):
         yield Finding(
             True,
-            f"{where} gives {value.dtype} observations, but {space} is of integers: they would be "
-            "cut off. Declare a float32 space.",
+            f"it observes {dtype}, but {space} is of integers: fractions would be truncated. "
+            "Declare a float32 space.",
         )
-    else:
-        if not np.can_cast(value.dtype, space.dtype or value.dtype):
-            yield Finding(
-                False,
-                f"{where} gives {value.dtype} observations, its space says {space.dtype}; they "
-                "are converted.",
-            )
-        if not space.contains(value.astype(space.dtype)):
-            yield Finding(
-                False,
-                f"{where} gives an observation outside of its space {space}: {_short(value)}. "
-                "Training does not use these bounds, but they are wrong.",
-            )
 
 
-def _box_edges(env: gym.Env[Any, Any]) -> Iterator[Finding]:
-    """Whether the far part of the action box does anything: one step each from one start."""
-    box = env.action_space
-    assert isinstance(box, spaces.Box)
-    middle, half = box.high / 2 + box.low / 2, box.high / 2 - box.low / 2
+def _act(envs: VectorEnv, action: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Step once, with an action in [-1, 1]; return the next observation and the reward."""
+    step = envs.step(np.full((1, 1, envs.spec.act_dim), action, np.float32))
+    return step.next_obs, step.reward
+
+
+def _box_edges(envs: VectorEnv) -> Iterator[Finding]:
+    """Compare steps at the edge of the action box, inside it and at its centre."""
     outcomes = []
     for share in (1.0, 0.8, 0.0):
-        env.reset(seed=SEED)
-        result = env.step((middle + share * half).astype(box.dtype))
-        outcomes.append(copy.deepcopy(result[:2]))  # obs and reward
-    edge, inside, still = outcomes
-    if _same(edge, inside) and not _same(inside, still):
+        envs.reset([SEED])
+        outcomes.append(np.append(*_act(envs, share)))
+    edge, inside, centre = outcomes
+    if np.array_equal(edge, inside) and not np.array_equal(inside, centre):
         yield Finding(
             False,
-            f"actions at the edge of {box} do just what those a fifth of the way in do: the "
-            "environment seems to clip to a smaller box than it declares. Declare the one it uses.",
+            f"actions at the edge of {envs.task.action_space} do the same as those at 0.8 of it: "
+            "the environment seems to clip to a smaller box than it declares. Declare the one it "
+            "uses.",
         )
 
 
-def _episode(env: gym.Env[Any, Any]) -> Iterator[Finding]:
-    """Random actions until an episode ends, or for a while."""
-    box = env.action_space
-    assert isinstance(box, spaces.Box)
+def _episode(envs: VectorEnv, checked: _Checked) -> Iterator[Finding]:
+    """Play random actions until the episode ends, at most `NUM_STEPS`."""
     draw = np.random.default_rng(SEED)
-    actions = (box.low + draw.random((NUM_STEPS, *box.shape)) * (box.high - box.low)).astype(
-        box.dtype
-    )
-    obs = copy.deepcopy(env.reset(seed=SEED)[0])
+    actions = draw.uniform(-1, 1, (NUM_STEPS, envs.spec.act_dim))
+    obs = envs.reset([SEED])
     for count, action in enumerate(actions):
-        result = env.step(action)
-        if not isinstance(result, tuple) or len(result) != 5:
-            yield Finding(
-                True,
-                f"step() returns {len(result)} values; Gymnasium's returns five: obs, reward, "
-                "terminated, truncated, info.",
-            )
+        last, _ = _act(envs, action)
+        if envs.ended.all():
+            lost = [key for key in FINAL_KEYS if key in checked.info]
+            if lost:
+                yield Finding(
+                    True,
+                    f"the end of an episode comes with info[{lost[0]!r}]: a wrapper resets "
+                    "automatically and returns the first observation of the next episode in place "
+                    "of the last one. Remove it.",
+                )
+            else:
+                yield from _end(envs, obs, last, actions[:count])
             return
-        after, reward, terminated, truncated, info = result
-        found = [*_observation(env.observation_space, after, "step()"), *_reward(reward)]
-        yield from found
-        if any(finding.is_error for finding in found):
-            return
-        if terminated or truncated:
-            yield from _end(env, Step(obs, copy.deepcopy(after), info), actions[:count])
-            return
-        obs = copy.deepcopy(after)
+        obs = envs.obs
 
 
-def _reward(reward: Any) -> Iterator[Finding]:
-    try:
-        value = np.asarray(reward, float)
-    except (TypeError, ValueError):
-        yield Finding(True, f"step() pays {reward!r}, which is not a number.")
-        return
-    if value.size != 1:
-        yield Finding(
-            True,
-            f"step() pays a reward of shape {value.shape}; expected one number. Sum or weigh its "
-            "parts in the environment.",
-        )
-    elif not np.isfinite(value).all():
-        yield Finding(True, f"step() pays a reward of {reward}; expected a finite number.")
+def _end(
+    envs: VectorEnv, before: np.ndarray, last: np.ndarray, actions: np.ndarray
+) -> Iterator[Finding]:
+    """Find an early reset: the episode's `last` observation is the first of the next one.
 
-
-def _end(env: gym.Env[Any, Any], last: Step, actions: np.ndarray) -> Iterator[Finding]:
-    """Whether what came with the end of an episode is its last observation, or the next's first.
-
-    `actions` are those before the last: played again, and followed by a reset, they lead to the
-    observation that a wrapper returns which resets by itself.
+    A reset after all `actions` but the last leads to the observation that a wrapper which resets
+    automatically returns.  `before` is the observation that the last step was taken from.
     """
-    lost = [key for key in FINAL_KEYS if key in last.info]
-    if lost:
-        yield Finding(
-            True,
-            f"the end of an episode comes with info[{lost[0]!r}]: a wrapper starts the next one by "
-            "itself, and its first observation stands for the last of this one. Take it off.",
-        )
+    if not np.array_equal(last, _next_start(envs, actions)) or np.array_equal(last, before):
         return
-    if not _same(last.obs, _started_after(env, actions)) or _same(last.obs, last.before):
-        return
-    if len(actions) and _same(last.before, _started_after(env, actions[:-1])):
-        return  # so does every step: its observations are draws, whatever was done
-    varies = not _same(copy.deepcopy(env.reset(seed=SEED)[0]), env.reset(seed=SEED + 1)[0])
+    if len(actions) and np.array_equal(before, _next_start(envs, actions[:-1])):
+        return  # every step does so: the observations are random draws
+    varies = not np.array_equal(envs.reset([SEED]), envs.reset([SEED + 1]))
     yield Finding(
-        # Where all episodes start alike, or last one step, one may truly end as another begins.
+        # If all episodes start alike, or last one step, the two may be equal by chance.
         varies and len(actions) > 0,
         "the observation at the end of an episode is the first of the next: a wrapper, or "
         "step() itself, resets too early and drops the last one. Return it, and leave the "
@@ -278,23 +230,9 @@ def _end(env: gym.Env[Any, Any], last: Step, actions: np.ndarray) -> Iterator[Fi
     )
 
 
-def _started_after(env: gym.Env[Any, Any], actions: np.ndarray) -> Any:
-    """The first observation of the episode that follows on these actions."""
-    env.reset(seed=SEED)
+def _next_start(envs: VectorEnv, actions: np.ndarray) -> np.ndarray:
+    """Return the first observation of the episode that follows these actions."""
+    envs.reset([SEED])
     for action in actions:
-        env.step(action)
-    return copy.deepcopy(env.reset()[0])
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two observations, or outcomes of a step, are equal in every number."""
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_same(left[k], right[k]) for k in left)
-    if isinstance(left, tuple | list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return bool(np.array_equal(left, right))
-
-
-def _short(value: np.ndarray) -> str:
-    """An array as a few characters."""
-    return np.array2string(value, precision=3, threshold=8, edgeitems=2).replace("\n", "")
+        _act(envs, action)
+    return envs.reset([None])

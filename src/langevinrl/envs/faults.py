@@ -14,9 +14,14 @@ OnError: TypeAlias = Literal["stop", "reset"]
 
 
 class EnvError(UserError):
-    """An environment failed in the middle of a run: no slip, so that another try may pass."""
+    """A failure of an environment during a run; another attempt may succeed."""
 
     exit_code = 1
+
+    def __init__(self, sentence: str, what: str = "") -> None:
+        """`what` is the part of the sentence that says what the environment did."""
+        super().__init__(sentence)
+        self.what = what
 
 
 class Fault(NamedTuple):

@@ -48,9 +48,11 @@ class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
     def _scalar(self, reward: np.ndarray) -> Any:
         """One number from an array, list or tensor that holds just one: never broadcast."""
-        if reward.size != 1 or not np.issubdtype(reward.dtype, np.number):
+        numeric = np.issubdtype(reward.dtype, np.number)
+        if reward.size != 1 or not numeric:
+            found = f"of shape {reward.shape}" if numeric else f"that is not a number, {reward}"
             raise UserError(
-                f"{self.name!r} pays a reward of shape {reward.shape}; expected one number a step. "
+                f"{self.name!r} pays a reward {found}; expected one number a step. "
                 "Sum or weigh its parts in the environment."
             )
         return reward.reshape(()).item()

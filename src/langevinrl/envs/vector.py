@@ -83,7 +83,7 @@ class VectorEnv:
                     )
         return tasks[0]
 
-    def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
+    def reset(self, seeds: Sequence[int | None] | None = None) -> np.ndarray:
         """Start every environment afresh, from its own seed or those given."""
         obs = self._sound(self.vector.ask("reset", list(seeds or self.seeds)))
         for lane, row in enumerate(obs):
@@ -169,8 +169,8 @@ class VectorEnv:
         cause = Remote(fault.trace) if fault.trace else None
         said = self._sentence(lane, fault)
         if self.on_error == "stop":
-            said += f" With {field('on_env_error', 'reset')} a run makes it anew and goes on."
-        raise EnvError(said) from cause
+            said += f" With {field('on_env_error', 'reset')} a run rebuilds it and goes on."
+        raise EnvError(said, fault.what) from cause
 
     def _sentence(self, lane: int, fault: Fault) -> str:
         seed, number = self._place(lane)
