@@ -19,7 +19,8 @@ import gymnasium as gym
 import numpy as np
 import tyro
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
+from langevinrl.envs.factory import EnvFactory, as_factory
+from langevinrl.envs.vector import VectorEnv
 
 
 @dataclass(frozen=True)

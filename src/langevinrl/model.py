@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from langevinrl.callbacks import CallbackLike, as_callbacks
-from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory
-from langevinrl.envs.source import EnvSource, identify
+from langevinrl.envs.factory import EnvFactory, EnvLike, EnvSource, as_factory, identify
 from langevinrl.errors import UserError, require_none, unknown
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every

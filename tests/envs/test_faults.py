@@ -1,4 +1,4 @@
-"""Environments that raise, hang, die or hand out nonsense: told in a sentence, or made anew."""
+"""Tests of environments that raise, hang, die or return bad values."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ CASES += [(fault, True) for fault in WORDS]
 
 
 def victim() -> float:
-    """Where the first of two environments starts."""
+    """Return the start of the first of two environments."""
     return float(VectorEnv(toys.SavedClock, SEEDS, 2).reset()[0, 0, 0])
 
 
 def failing(fault: str, asynchronous: bool, **options: Any) -> VectorEnv:
-    """Two environments, of which the first fails at its third step."""
+    """Build two environments, of which the first fails at its third step."""
     make = partial(toys.Failing, fault, victim())
     envs = VectorEnv(make, SEEDS, 2, asynchronous=asynchronous, **options)
     envs.vector.timeout = 0.5 if fault == "hangs" else 30.0  # building may take longer
@@ -46,19 +46,19 @@ def failing(fault: str, asynchronous: bool, **options: Any) -> VectorEnv:
 
 
 def left_behind(envs: VectorEnv) -> list[int]:
-    """Processes of environments that live on."""
+    """Return the worker processes that are alive."""
     processes = envs.vector.processes if isinstance(envs.vector, Workers) else []
     pids = [process.pid or 0 for process in processes]
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def shared_memory(pids: list[int]) -> int:
-    """How much of /dev/shm processes hold: what they never had they cannot leave behind."""
+    """Count the mappings of /dev/shm that processes hold."""
     return sum(Path(f"/proc/{pid}/maps").read_text().count("/dev/shm/") for pid in pids)
 
 
 @pytest.mark.parametrize(("fault", "asynchronous"), CASES)
-def test_a_fault_ends_the_run_in_a_sentence(fault: str, asynchronous: bool) -> None:
+def test_a_fault_raises_one_sentence(fault: str, asynchronous: bool) -> None:
     before = shared_memory([os.getpid()])
     envs = failing(fault, asynchronous)
     envs.reset()
@@ -69,7 +69,7 @@ def test_a_fault_ends_the_run_in_a_sentence(fault: str, asynchronous: bool) -> N
         envs.step(ZERO)
     assert time.monotonic() - began < 10
     assert "on_env_error=reset" in str(caught.value)
-    if fault == "raises":  # where in the user's code, whichever process it ran in
+    if fault == "raises":  # the traceback of the user's code, in whichever process
         assert "in step" in str(caught.value.__cause__)
     assert shared_memory([os.getpid()]) == before and shared_memory(left_behind(envs)) == 0
     envs.close()
@@ -85,28 +85,28 @@ def played(envs: VectorEnv, steps: int) -> list[Transition]:
 
 
 @pytest.mark.parametrize(("fault", "asynchronous"), CASES)
-def test_or_that_environment_is_made_anew_and_nothing_false_is_stored(
+def test_a_failed_environment_is_rebuilt_and_its_step_is_not_stored(
     fault: str, asynchronous: bool
 ) -> None:
     sound = played(VectorEnv(toys.SavedClock, SEEDS, 2), 5)
     envs = failing(fault, asynchronous, on_error="reset")
-    with pytest.warns(UserWarning, match=f"environment 0 .*{WORDS[fault]}.*made anew") as warned:
-        mended = played(envs, 5)
+    with pytest.warns(UserWarning, match=f"environment 0 .*{WORDS[fault]}.*rebuilt") as warned:
+        rebuilt = played(envs, 5)
     assert len(warned) == 1
-    for step, (ours, theirs) in enumerate(zip(mended, sound, strict=True)):
+    for step, (ours, theirs) in enumerate(zip(rebuilt, sound, strict=True)):
         assert step >= 2 or all(map(np.array_equal, ours, theirs))
-        for left, right in zip(ours, theirs, strict=True):  # its neighbour hears nothing of it
+        for left, right in zip(ours, theirs, strict=True):  # the other environment is not affected
             np.testing.assert_array_equal(left[0, 1], right[0, 1])
-    lost, after = mended[2], mended[3]
-    # The step that failed is not there: the new environment's first is, with the same action.
+    lost, after = rebuilt[2], rebuilt[3]
+    # In place of the failed step: the first of the new environment, with the same action.
     assert lost.obs[0, 0, 0] != victim() and lost.obs[0, 0, 1] == 0
     assert lost.next_obs[0, 0, 1] == 1 and lost.bootstrap[0, 0] == 1
     np.testing.assert_array_equal(after.obs, lost.next_obs)
-    assert all(np.isfinite(array).all() for row in mended for array in row)
+    assert all(np.isfinite(array).all() for row in rebuilt for array in row)
     assert left_behind(envs) == []
 
 
-def test_where_an_episode_was_lost_is_told() -> None:
+def test_cut_marks_the_rebuilt_environment() -> None:
     envs = failing("raises", False, on_error="reset")
     envs.reset()
     cuts = []
@@ -118,19 +118,19 @@ def test_where_an_episode_was_lost_is_told() -> None:
     assert not envs.ended.any()
 
 
-def test_one_that_fails_again_at_once_ends_the_run() -> None:
+def test_a_second_failure_at_once_raises() -> None:
     class Hopeless(toys.SavedClock):
         def step(self, action: np.ndarray) -> Any:
             raise RuntimeError("never worked")
 
     envs = VectorEnv(Hopeless, SEEDS, 2, on_error="reset")
     envs.reset()
-    with pytest.warns(UserWarning), pytest.raises(EnvError, match="and, made anew, raised"):
+    with pytest.warns(UserWarning), pytest.raises(EnvError, match="and, rebuilt, raised"):
         envs.step(ZERO)
 
 
 @pytest.mark.parametrize("reward", [np.ones(1), [1.0], np.ones((1, 1)), np.float32(1), 1, True])
-def test_a_reward_is_one_number_however_it_is_packed(reward: Any) -> None:
+def test_a_reward_of_one_element_is_a_number(reward: Any) -> None:
     class Packed(toys.SavedClock):
         def step(self, action: np.ndarray) -> Any:
             obs, _, *rest = super().step(action)
@@ -142,7 +142,7 @@ def test_a_reward_is_one_number_however_it_is_packed(reward: Any) -> None:
     assert stored.shape == (1, 2) and (stored == 1).all()
 
 
-def test_environments_that_differ_are_refused() -> None:
+def test_environments_that_differ_raise() -> None:
     sizes = iter([1.0, 2.0])
     with pytest.raises(UserError, match="differ: the first has the action_space"):
         VectorEnv(lambda: toys.SavedClock(bound=next(sizes)), SEEDS, 2)

@@ -1,4 +1,4 @@
-"""Tasks of dm_control and Gymnasium-Robotics train and go on; each where its extra is installed."""
+"""Tests of dm_control and Gymnasium-Robotics, where their extras are installed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from test_snapshot import assert_goes_on
 
+from langevinrl.envs.build import task_sizes
 from langevinrl.envs.check import check_env
 from langevinrl.envs.factory import GymFactory
-from langevinrl.envs.vector import VectorEnv, task_sizes
+from langevinrl.envs.vector import VectorEnv
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.train import resume, train
 from langevinrl.storage.folder import RunFolder
@@ -28,7 +29,7 @@ SMALL: dict[str, Any] = {"hidden": (16, 16), "num_levels": 3, "embedding_size": 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")  # these packages are older than what they stand on
+@pytest.mark.filterwarnings("default")  # these packages use deprecated functions
 @pytest.mark.parametrize(("env", "module", "package", "sizes"), TASKS, ids=[t[0] for t in TASKS])
 def test_a_task_trains_and_resumes(
     env: str, module: str, package: str, sizes: tuple[int, int], tmp_path: Path
@@ -65,7 +66,7 @@ EXACT = [
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(("module", "env"), EXACT, ids=[env for _, env in EXACT])
-def test_they_go_on_byte_for_byte(module: str, env: str) -> None:
+def test_packages_restore_byte_for_byte(module: str, env: str) -> None:
     """Through the end of an episode: goals and targets are drawn at each start."""
     pytest.importorskip(module)
     short = GymFactory(env, {"max_episode_steps": 20})
@@ -74,7 +75,7 @@ def test_they_go_on_byte_for_byte(module: str, env: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_the_kitchen_cannot_be_put_back_and_says_so() -> None:
+def test_the_state_of_franka_kitchen_is_unknown() -> None:
     pytest.importorskip("gymnasium_robotics")
     envs = VectorEnv("FrankaKitchen-v1", [0], 1)
     envs.reset()
@@ -84,8 +85,8 @@ def test_the_kitchen_cannot_be_put_back_and_says_so() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_a_goal_task_observes_where_it_should_go() -> None:
-    """The goal stands in the flat observation, and differs from episode to episode."""
+def test_a_goal_task_observes_its_goal() -> None:
+    """The goal is part of the flat observation and differs between episodes."""
     pytest.importorskip("gymnasium_robotics")
     envs = VectorEnv("FetchReach-v4", [0], 2)
     envs.reset()

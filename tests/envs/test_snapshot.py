@@ -1,4 +1,4 @@
-"""A restored environment goes on byte for byte, through ends of episodes and time limits."""
+"""Tests of snapshots: a restored environment gives the same bytes, through ends of episodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 import toys
 from gymnasium.envs.mujoco.hopper_v5 import HopperEnv
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv
+from langevinrl.envs.factory import EnvFactory
+from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 from langevinrl.types import Transition
 
@@ -27,7 +28,7 @@ TASKS = [pytest.param(f"{task}-v4", marks=new_mujoco if task == "Pusher" else ()
 
 
 def saved_state(envs: VectorEnv) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Arrays and metadata as a checkpoint would hand them back."""
+    """Return arrays and metadata as a checkpoint would."""
     arrays = {name: array.copy() for name, array in envs.arrays().items()}
     return arrays, json.loads(json.dumps(envs.metadata()))
 
@@ -37,7 +38,7 @@ def play(envs: VectorEnv, actions: np.ndarray) -> list[Transition]:
 
 
 def assert_goes_on(env: str | EnvFactory, before: int, after: int) -> np.ndarray:
-    """Play, save, restore into fresh environments, compare; returns where episodes were cut."""
+    """Play, save, restore into new environments, compare; return where episodes ended."""
     envs = VectorEnv(env, [0], 2)
     draw = np.random.default_rng(0)
     shape = (before + after, 1, 2, envs.spec.act_dim)
@@ -61,14 +62,14 @@ def assert_goes_on(env: str | EnvFactory, before: int, after: int) -> np.ndarray
 
 
 @pytest.mark.parametrize("env", TASKS)
-def test_the_papers_tasks_go_on_byte_for_byte(env: str) -> None:
+def test_the_papers_tasks_restore_byte_for_byte(env: str) -> None:
     ends = assert_goes_on(env, before=23, after=120)
     if env.split("-")[0] in FALLING + TIMED:
         assert ends.any()
 
 
 @pytest.mark.parametrize("env", ["HalfCheetah-v4", "Ant-v4", "Swimmer-v4"])
-def test_the_time_limit_is_remembered(env: str) -> None:
+def test_the_time_limit_counter_is_restored(env: str) -> None:
     short = partial(gym.make, env, max_episode_steps=30)
     with pytest.warns(DeprecationWarning, match="out of date"):
         ends = assert_goes_on(short, before=23, after=40)
@@ -76,12 +77,12 @@ def test_the_time_limit_is_remembered(env: str) -> None:
 
 
 @pytest.mark.parametrize("env", ["Pendulum-v1", "MountainCarContinuous-v0", "Hopper-v5"])
-def test_so_do_others_of_gymnasium(env: str) -> None:
+def test_other_gymnasium_tasks_restore_byte_for_byte(env: str) -> None:
     assert_goes_on(env, before=30, after=200)
 
 
-def test_restored_at_every_step_it_still_rounds_the_same() -> None:
-    """MountainCar keeps its state in float32; put back in float64 it would round otherwise."""
+def test_a_float32_state_is_restored_as_float32() -> None:
+    """MountainCar keeps its state in float32; restored as float64 it would round differently."""
     left, right = (VectorEnv("MountainCarContinuous-v0", [0], 1) for _ in range(2))
     left.reset()
     for action in np.random.default_rng(0).uniform(-1, 1, (200, 1, 1, 1)).astype(np.float32):
@@ -89,12 +90,12 @@ def test_restored_at_every_step_it_still_rounds_the_same() -> None:
         np.testing.assert_array_equal(left.step(action).next_obs, right.step(action).next_obs)
 
 
-def test_so_does_an_environment_with_a_state_of_its_own() -> None:
+def test_an_environment_with_state_dict_restores_byte_for_byte() -> None:
     assert assert_goes_on(toys.ending, before=3, after=14).any()
     assert assert_goes_on(toys.timed, before=3, after=14).any()
 
 
-def test_one_time_limit_within_another() -> None:
+def test_nested_time_limits_are_restored() -> None:
     ends = assert_goes_on(lambda: gym.wrappers.TimeLimit(toys.timed(), 50), before=3, after=10)
     assert ends[3].all()  # the inner one, after seven steps
 
@@ -109,14 +110,14 @@ WRAPPED = {
 
 
 @pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
-def test_wrappers_that_remember_go_on_too(wrap: Any) -> None:
+def test_wrappers_with_state_are_restored(wrap: Any) -> None:
     def make() -> gym.Env[Any, Any]:
         return wrap(gym.make("Hopper-v5", max_episode_steps=15))
 
     assert assert_goes_on(make, before=20, after=30).any()
 
 
-def test_one_within_the_other_and_over_a_state_of_its_own() -> None:
+def test_nested_wrappers_over_state_dict_are_restored() -> None:
     def make() -> gym.Env[Any, Any]:
         inner = gym.wrappers.NormalizeObservation(toys.timed())
         return gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(inner))
@@ -124,7 +125,7 @@ def test_one_within_the_other_and_over_a_state_of_its_own() -> None:
     assert assert_goes_on(make, before=10, after=14).any()
 
 
-def test_statistics_are_part_of_what_is_saved() -> None:
+def test_wrapper_statistics_are_saved() -> None:
     envs = VectorEnv(lambda: gym.wrappers.NormalizeObservation(toys.timed()), [0], 1)
     envs.reset()
     play(envs, np.zeros((9, 1, 1, 1), np.float32))
@@ -150,7 +151,7 @@ def test_a_saved_state_that_does_not_fit_is_an_error(env: str, change: str) -> N
         envs.restore(arrays, metadata, restart=0)
 
 
-def test_a_damaged_state_is_told_in_a_sentence() -> None:
+def test_a_damaged_state_raises_a_user_error() -> None:
     envs = VectorEnv(toys.timed, [0], 1)
     envs.reset()
     arrays, (metadata,) = saved_state(envs)
@@ -164,18 +165,9 @@ def test_a_damaged_state_is_told_in_a_sentence() -> None:
         envs.restore(arrays | {"obs": np.zeros((1, 2, 3))}, [metadata], restart=0)
 
 
-def test_scratch_that_older_checkpoints_hold_is_passed_over() -> None:
-    """What the next step makes anew was once saved where it happened to be there."""
-    envs = VectorEnv("Hopper-v4", [0], 1)
-    envs.reset()
-    arrays, metadata = saved_state(envs)
-    arrays["0/efc_force"] = np.zeros(7)
-    assert envs.restore(arrays, metadata, restart=0)
-
-
 @pytest.mark.parametrize("env", ["Hopper-v4", "Reacher-v4"])
-def test_no_scratch_is_saved(env: str) -> None:
-    """Some of it is memory nobody has written to: two equal runs would save other bytes."""
+def test_constraint_arrays_are_not_saved(env: str) -> None:
+    """Some are uninitialised memory, which would differ between equal runs."""
     envs = VectorEnv(env, [0], 1)
     envs.reset()
     assert not [name for name in envs.arrays() if name.startswith("0/efc_")]
@@ -183,19 +175,19 @@ def test_no_scratch_is_saved(env: str) -> None:
 
 
 class Errand(HopperEnv):
-    """Simulates with MuJoCo, but what it is after is not in MuJoCo's data."""
+    """A MuJoCo environment with a goal outside of mjData."""
 
     goal = 0.0
 
 
 @pytest.mark.parametrize("env", [toys.unsaved, lambda: toys.Memory(toys.timed()), Errand])
-def test_one_whose_state_cannot_be_had_in_full_says_none(env: EnvFactory) -> None:
+def test_an_unknown_state_is_none(env: EnvFactory) -> None:
     envs = VectorEnv(env, [0], 2)
     envs.reset()
     assert envs.metadata() == [None, None]
 
 
-def test_a_wrapper_that_remembers_can_join_in() -> None:
+def test_a_wrapper_with_state_dict_is_restored() -> None:
     class Checkpoint(toys.Memory):
         def state_dict(self) -> dict[str, np.ndarray]:
             inner: Any = self.unwrapped
@@ -209,7 +201,7 @@ def test_a_wrapper_that_remembers_can_join_in() -> None:
     assert_goes_on(lambda: Checkpoint(toys.timed()), before=3, after=14)
 
 
-def test_if_one_lane_cannot_follow_all_start_again_with_seeds_from_the_step() -> None:
+def test_unknown_states_restart_all_environments_with_seeds_from_the_step() -> None:
     envs = VectorEnv(toys.unsaved, [0], 2)
     first = envs.reset().copy()
     old = np.full_like(first, 9.0)

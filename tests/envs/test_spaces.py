@@ -1,4 +1,4 @@
-"""Observations of any shape laid flat, actions brought back, and both as JSON."""
+"""Tests of spaces: flat observations, scaled actions and JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def batch_of(space: spaces.Space[Any], rows: list[Any]) -> Any:
 
 
 @pytest.mark.parametrize("space", OBSERVED, ids=lambda space: type(space).__name__)
-def test_one_or_many_are_laid_flat_as_gymnasium_does(space: spaces.Space[Any]) -> None:
+def test_observations_and_batches_flatten_as_in_gymnasium(space: spaces.Space[Any]) -> None:
     task = TaskSpaces(space, UNIT)
     space.seed(0)
     drawn = [space.sample() for _ in range(4)]
@@ -57,7 +57,7 @@ def test_one_or_many_are_laid_flat_as_gymnasium_does(space: spaces.Space[Any]) -
 
 
 @pytest.mark.parametrize("space", OBSERVED, ids=lambda space: type(space).__name__)
-def test_spaces_return_from_plain_json(space: spaces.Space[Any]) -> None:
+def test_spaces_survive_json(space: spaces.Space[Any]) -> None:
     box = spaces.Box(np.array([[-3.0, 0.1]]), np.array([[7.0, 0.3]]), dtype=np.float64)
     task = TaskSpaces(space, box, bound=2.0)
     again = TaskSpaces.from_json(json.loads(json.dumps(task.to_json(), allow_nan=False)))
@@ -67,7 +67,7 @@ def test_spaces_return_from_plain_json(space: spaces.Space[Any]) -> None:
     np.testing.assert_array_equal(again.stretch(action), task.stretch(action))
 
 
-def test_an_observation_that_does_not_fit_is_told_where() -> None:
+def test_an_observation_of_another_shape_raises_with_its_place() -> None:
     task = TaskSpaces(NESTED, UNIT)
     good = NESTED.sample()
     for bad, word in [
@@ -91,7 +91,7 @@ def test_actions_take_the_tasks_units_shape_and_dtype() -> None:
     np.testing.assert_array_equal(sent, [[[-3, 2], [7, 4.5]]])
 
 
-def test_the_widest_box_does_not_overflow_and_a_lopsided_one_is_not_left_by_rounding() -> None:
+def test_scaled_actions_neither_overflow_nor_leave_the_box_by_rounding() -> None:
     most = np.finfo(np.float32).max
     wide = TaskSpaces(UNIT, spaces.Box(-most, most, (1,), np.float32))
     np.testing.assert_array_equal(wide.stretch(np.array([[1.0]], np.float32)), [[most]])
@@ -115,36 +115,8 @@ def test_actions_of_two_axes_reach_the_environment() -> None:
     np.testing.assert_array_equal(envs.step(asked).next_obs, 2 * asked)
 
 
-class Paying(toys.Clock):
-    """Pays whatever it is told to, in one array for all steps' observations."""
-
-    pay: Any = 0.0
-
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, Any, bool, bool, dict[str, Any]]:
-        obs, _, terminated, truncated, info = super().step(action)
-        return obs, self.pay, terminated, truncated, info
-
-
-def test_a_reward_in_an_array_of_one_is_a_number_and_of_two_is_refused() -> None:
-    zero = np.zeros((1, 2, 1), np.float32)
-    for pay in (np.array([1.5]), np.array([[1.5]], np.float32), np.float32(1.5), 1.5):
-
-        class Fixed(Paying):
-            pass
-
-        Fixed.pay = pay
-        envs = VectorEnv(Fixed, [0], 2)
-        envs.reset()
-        np.testing.assert_array_equal(envs.step(zero).reward, [[1.5, 1.5]])
-    Paying.pay = np.ones(2)
-    envs = VectorEnv(Paying, [0], 2)
-    envs.reset()
-    with pytest.raises(UserError, match=r"reward of shape \(2,\); expected one number"):
-        envs.step(zero)
-
-
 class OneArray(toys.Clock):
-    """Writes every observation into the same memory, as simulators do."""
+    """Writes every observation into the same array, as simulators do."""
 
     memory = np.zeros(3, np.float32)
 
@@ -153,14 +125,14 @@ class OneArray(toys.Clock):
         return self.memory
 
 
-def test_the_last_observation_survives_a_reset_into_the_same_memory() -> None:
+def test_the_last_observation_survives_a_reset_into_the_same_array() -> None:
     envs = VectorEnv(lambda: OneArray(length=2), [0], 1)
     envs.reset()
     zero = np.zeros((1, 1, 1), np.float32)
     assert [envs.step(zero).next_obs[0, 0, 1] for _ in range(2)] == [1, 2]
 
 
-def test_observations_without_a_flat_form_are_refused() -> None:
+def test_observations_without_a_flat_form_raise() -> None:
     for space in (spaces.Text(4), spaces.Dict(a=spaces.Sequence(UNIT))):
         env: gym.Env[Any, Any] = toys.Echo(UNIT, space)
         with pytest.raises(UserError, match="expected Box, Discrete"):

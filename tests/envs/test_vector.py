@@ -1,4 +1,4 @@
-"""Where an episode ends, whose seed is whose, and what reaches the task's own action box."""
+"""Tests of the vector environment: ends of episodes, seeds, action scaling and names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 import toys
 
-from langevinrl.envs.vector import EnvFactory, VectorEnv, env_seed, episode_seed, name_of
+from langevinrl.envs.factory import EnvFactory, name_of
+from langevinrl.envs.vector import VectorEnv, env_seed, episode_seed
 from langevinrl.envs.workers import Workers
 from langevinrl.errors import STOP_SIGNALS, UserError
 from langevinrl.types import Transition
 
 
 def play(envs: VectorEnv, steps: int, seed: int = 0) -> list[Transition]:
-    """`steps` of random actions from a fresh start."""
+    """Reset, and play `steps` random actions."""
     draw = np.random.default_rng(seed)
     envs.reset()
     shape = (*envs.shape, envs.spec.act_dim)
@@ -35,7 +36,7 @@ def refusal(env: str | EnvFactory) -> str:
 
 
 @pytest.mark.parametrize(("env", "length", "bootstrap"), [("ending", 5, 0.0), ("timed", 7, 1.0)])
-def test_an_ended_episode_keeps_its_last_observation_and_starts_again_at_once(
+def test_an_ended_episode_keeps_its_last_observation_and_resets(
     env: str, length: int, bootstrap: float
 ) -> None:
     envs = VectorEnv(getattr(toys, env), [3], 2)
@@ -55,8 +56,8 @@ def test_an_ended_episode_keeps_its_last_observation_and_starts_again_at_once(
     np.testing.assert_array_equal(envs.step(zero).obs[0, :, 1], 0)
 
 
-def test_lanes_end_each_on_its_own() -> None:
-    """Hopper falls at different times: a row that goes on is not touched by one that ends."""
+def test_environments_end_independently() -> None:
+    """Hoppers fall at different times, and do not affect each other."""
     transitions = play(VectorEnv("Hopper-v4", [0], 3), 60)
     ended = np.array([t.bootstrap[0] == 0 for t in transitions])
     assert ended.any(axis=0).all() and not ended.all(axis=1).any()
@@ -75,7 +76,7 @@ def test_every_array_is_float32_and_has_the_seed_axis_first() -> None:
     assert {array.dtype for array in transition} == {np.dtype(np.float32)}
 
 
-def test_a_lane_of_a_seed_is_the_same_alone_or_among_other_seeds() -> None:
+def test_a_seed_is_the_same_alone_or_among_other_seeds() -> None:
     draw = np.random.default_rng(0).uniform(-1, 1, (20, 3, 2, 3)).astype(np.float32)
     among, alone = VectorEnv("Hopper-v4", [7, 4, 9], 2), VectorEnv("Hopper-v4", [4], 2)
     np.testing.assert_array_equal(among.reset()[1], alone.reset()[0])
@@ -85,7 +86,7 @@ def test_a_lane_of_a_seed_is_the_same_alone_or_among_other_seeds() -> None:
             np.testing.assert_array_equal(left[1], right[0])
 
 
-def test_no_two_lanes_share_a_start() -> None:
+def test_no_two_environments_share_a_start() -> None:
     starts = VectorEnv(toys.timed, list(range(5)), 4).reset()[:, :, 0]
     assert len(np.unique(starts)) == 20
     training = {env_seed(seed, lane) for seed in range(50) for lane in range(50)}
@@ -98,7 +99,7 @@ def test_no_two_lanes_share_a_start() -> None:
 @pytest.mark.parametrize(
     ("env", "half"), [("Pendulum-v1", 2.0), ("Humanoid-v4", 0.4), ("Hopper-v4", 1.0)]
 )
-def test_actions_are_stretched_to_the_tasks_box(
+def test_actions_are_scaled_to_the_tasks_box(
     env: str, half: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     envs = VectorEnv(env, [0], 3)
@@ -119,7 +120,7 @@ def test_actions_are_stretched_to_the_tasks_box(
     np.testing.assert_array_equal(stored.action[0, :, 0], asked)  # replay keeps what was asked
 
 
-def test_a_lopsided_box_and_a_wider_agent_box() -> None:
+def test_asymmetric_boxes_and_wider_agent_boxes_are_scaled() -> None:
     box = gym.spaces.Box(np.array([0.0, -1.0], np.float32), np.array([4.0, 3.0], np.float32))
     envs = VectorEnv(lambda: toys.Echo(box), [0], 1, act_bound=2.0)
     assert envs.spec.act_bound == 2.0
@@ -135,20 +136,7 @@ def test_actions_beyond_the_box_are_passed_on_unclipped() -> None:
     assert envs.step(np.full((1, 1, 1), 1.5, np.float32)).next_obs.item() == 3.0
 
 
-def test_observations_of_any_shape_are_flattened() -> None:
-    box = gym.spaces.Box(-1, 1, (1,), np.float32)
-    table = gym.spaces.Dict(
-        {"a": gym.spaces.Box(-1, 1, (2, 2), np.float64), "b": gym.spaces.Discrete(3)}
-    )
-    assert VectorEnv(lambda: toys.Echo(box, table), [0], 1).spec.obs_dim == 7
-    picture = gym.spaces.Box(0, 255, (4, 5), np.uint8)
-    envs = VectorEnv(lambda: toys.Echo(box, picture), [0], 2)
-    assert envs.spec.obs_dim == 20
-    assert envs.reset().shape == (1, 2, 20)
-    assert envs.obs.dtype == np.float32
-
-
-def test_in_processes_of_their_own_the_numbers_are_the_same() -> None:
+def test_workers_give_the_same_numbers_and_ignore_stop_signals() -> None:
     together = VectorEnv("toys:ending", [5], 2)
     apart = VectorEnv("toys:ending", [5], 2, asynchronous=True)
     try:
@@ -167,7 +155,7 @@ def test_in_processes_of_their_own_the_numbers_are_the_same() -> None:
         apart.close()
 
 
-def test_an_environment_by_id_by_module_by_function_and_by_factory() -> None:
+def test_an_environment_can_be_an_id_a_module_a_function_or_a_factory() -> None:
     for env in ("Pendulum-v1", "gymnasium:Pendulum-v1"):
         assert VectorEnv(env, [0], 1).spec.obs_dim == 3
     starts = [
@@ -184,7 +172,7 @@ def test_a_factory_has_a_name() -> None:
     assert name_of(functools.partial(toys.timed)) == "functools:partial"
 
 
-def test_an_unknown_id_names_its_neighbours() -> None:
+def test_an_unknown_id_lists_close_matches() -> None:
     message = refusal("Hoper-v4")
     assert "'Hoper-v4'" in message and "Hopper-v4" in message
     assert "HalfCheetah-v4" in refusal("HalfCheeta-v4")
@@ -195,7 +183,7 @@ def test_an_unknown_id_names_its_neighbours() -> None:
     assert "'math:pi'" in refusal("math:pi")
 
 
-def test_action_spaces_that_will_not_do() -> None:
+def test_unsupported_action_spaces_raise_with_advice() -> None:
     assert "Discrete(2)" in refusal("CartPole-v1") and "DQN" in refusal("CartPole-v1")
     unbounded = gym.spaces.Box(-np.inf, 1, (2,), np.float32)
     assert "finite bounds" in refusal(lambda: toys.Echo(unbounded))
@@ -205,7 +193,7 @@ def test_action_spaces_that_will_not_do() -> None:
     assert "one flat Box" in refusal(lambda: toys.Echo(pair))
 
 
-def test_a_function_that_makes_something_else() -> None:
+def test_a_function_that_makes_no_environment_raises() -> None:
     assert "made 3; expected a Gymnasium environment" in refusal("toys:not_an_environment")
 
 
@@ -217,7 +205,7 @@ def test_pusher_v4_says_which_mujoco_it_needs(monkeypatch: pytest.MonkeyPatch) -
         assert "langevinrl[paper]" in message and "Pusher-v5" in message
 
 
-def test_what_to_install_is_said_only_where_it_helps() -> None:
+def test_errors_name_an_extra_only_if_it_helps() -> None:
     def raising(error: Exception) -> EnvFactory:
         def make() -> gym.Env[Any, Any]:
             raise error
@@ -232,24 +220,6 @@ def test_what_to_install_is_said_only_where_it_helps() -> None:
     assert "pip" not in refusal("Hopper-v3")
 
 
-def test_the_v4_tasks_are_built_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+def test_v4_tasks_build_without_warnings(recwarn: pytest.WarningsRecorder) -> None:
     VectorEnv("Reacher-v4", [0], 1).close()
     assert not recwarn.list
-
-
-@pytest.mark.parametrize("bad", ["reward", "obs"])
-def test_a_number_that_is_not_finite_ends_the_run_before_replay(bad: str) -> None:
-    class Failing(toys.SavedClock):
-        def step(self, action: np.ndarray) -> Any:
-            obs, reward, *rest = super().step(action)
-            if self.steps == 3 and bad == "obs":
-                obs[1] = np.inf
-            return obs, np.nan if self.steps == 3 and bad == "reward" else reward, *rest
-
-    envs = VectorEnv(Failing, [0], 2)
-    envs.reset()
-    zero = np.zeros((1, 2, 1), np.float32)
-    envs.step(zero)
-    envs.step(zero)
-    with pytest.raises(UserError, match=r"Failing.*environment 0 .* expected finite numbers"):
-        envs.step(zero)

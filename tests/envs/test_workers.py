@@ -1,4 +1,4 @@
-"""Processes of environments: scripts that start them, and how they end."""
+"""Tests of worker processes: scripts that start them, and how they end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from langevinrl.envs.vector import VectorEnv
-from langevinrl.envs.workers import CLOSE_SECONDS, Workers
+from langevinrl.envs.workers import Workers
 
 START = 'envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)\n'
 IMPORT = "from langevinrl.envs.vector import VectorEnv\n"
@@ -26,7 +26,7 @@ def run(script: str, place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_script_without_a_guard_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_raises_one_error(tmp_path: Path) -> None:
     for script in (IMPORT + START, f"{IMPORT}def go():\n    {START}\nif True:\n    go()\n"):
         done = run(script, tmp_path)
         last = done.stderr.strip().splitlines()[-1]
@@ -35,7 +35,7 @@ def test_a_script_without_a_guard_is_told_in_one_sentence(tmp_path: Path) -> Non
         assert done.stderr.count("Traceback") == 1 and "bootstrapping" not in done.stderr
 
 
-def test_a_script_with_a_guard_runs_and_ends_though_nobody_closes(tmp_path: Path) -> None:
+def test_a_script_with_a_main_guard_ends_without_close(tmp_path: Path) -> None:
     guarded = 'if __name__ == "__main__":\n    ' + START + "    print(envs.reset().shape)\n"
     done = run(IMPORT + guarded, tmp_path)
     assert done.returncode == 0 and done.stdout == "(1, 2, 3)\n", done.stderr
@@ -45,7 +45,10 @@ HANGING = """
 import os, time
 import numpy as np
 import toys
+from langevinrl.envs import workers
 from langevinrl.envs.vector import VectorEnv
+
+workers.CLOSE_SECONDS = 0.5  # in the worker processes, which import this file
 
 class Hanging(toys.SavedClock):
     def step(self, action):
@@ -59,7 +62,7 @@ if __name__ == "__main__":
 """
 
 
-def test_environments_that_hang_end_with_a_run_that_was_killed(tmp_path: Path) -> None:
+def test_hanging_workers_end_after_the_run_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(HANGING)
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -69,13 +72,13 @@ def test_environments_that_hang_end_with_a_run_that_was_killed(tmp_path: Path) -
     time.sleep(0.2)  # until they hang
     run.kill()
     run.communicate()
-    end = time.monotonic() + CLOSE_SECONDS + 20
+    end = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
         time.sleep(0.1)
     assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_a_worker_that_died_does_not_hold_up_the_end() -> None:
+def test_close_does_not_wait_for_a_dead_worker() -> None:
     envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
     assert isinstance(envs.vector, Workers)
     envs.reset()
@@ -87,7 +90,7 @@ def test_a_worker_that_died_does_not_hold_up_the_end() -> None:
     assert not second.is_alive()
 
 
-def test_a_step_without_its_answer_does_not_hold_up_the_end() -> None:
+def test_close_does_not_wait_for_a_pending_step() -> None:
     envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
     assert isinstance(envs.vector, Workers)
     envs.reset()

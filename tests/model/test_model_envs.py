@@ -37,7 +37,6 @@ def test_environments_in_every_form(tiny_run: Path, model: Model, here: Path) ->
     pendulum = gym.make("Pendulum-v1", g=5.0)
     assert kept(pendulum) == ("Pendulum-v1", {"g": 5.0})
     assert kept(pendulum.spec) == ("Pendulum-v1", {"g": 5.0})
-    assert kept(gym.make_vec("Pendulum-v1", 2)) == ("Pendulum-v1", {})
     longer = gym.make("Pendulum-v1", max_episode_steps=9)
     assert kept(longer) == ("Pendulum-v1+own", {})  # no name makes it again
     with pytest.raises(UserError, match="env_kwargs is 3; expected a dict"):

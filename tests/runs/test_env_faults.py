@@ -50,13 +50,13 @@ def test_it_stops_or_makes_the_environment_anew_in_training_and_in_evaluation(
     with pytest.raises(EnvError, match=r"the wheel came off.*on_env_error=reset.*no checkpoint"):
         run(tmp_path / "stop", {100})
     Fragile.total = 0
-    with pytest.warns(UserWarning, match="made anew"):
+    with pytest.warns(UserWarning, match="rebuilt"):
         resume(tmp_path / "stop", env=make, on_env_error="reset", quiet=True)
     # The last steps of all are those of the last evaluation.
     with pytest.warns(UserWarning, match="All episodes are played again"):
         again, more = run(tmp_path / "again", {steps - 3}, on_env_error="reset")
     assert again == sound and more > steps
-    with pytest.warns(UserWarning, match="made anew"):
+    with pytest.warns(UserWarning, match="rebuilt"):
         rows, _ = run(tmp_path / "reset", {100}, on_env_error="reset")
     assert [row["iterations"] for row in rows] == [row["iterations"] for row in sound]
 

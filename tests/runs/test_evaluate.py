@@ -13,7 +13,7 @@ import pytest
 import toys
 
 from langevinrl.agents.nclql import NCLQL
-from langevinrl.envs.vector import EnvFactory
+from langevinrl.envs.factory import EnvFactory
 from langevinrl.runs.evaluate import Episode, Evaluator, observation_seed, policy
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 

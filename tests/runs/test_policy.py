@@ -8,7 +8,6 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-import toys
 
 from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.errors import UserError
@@ -26,7 +25,7 @@ DICT = gym.spaces.Dict(
 
 
 def make_policy(agent: str = "nclql", **fields: Any) -> Policy:
-    spaces = TaskSpaces.from_env(toys.Echo(BOX, DICT))
+    spaces = TaskSpaces(DICT, BOX)
     made = METHODS[agent].load()(spaces.spec, hidden=(8, 8), **fields)
     state = jax.vmap(made.init)(jax.random.split(jax.random.key(0), 2))
     return Policy(made, state, spaces, seed=0)

@@ -1,1 +1,1 @@
-"""Environments: where episodes end and action boxes are met."""
+"""Vector environments, their spaces, checks and snapshots."""

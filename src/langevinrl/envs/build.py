@@ -1,4 +1,4 @@
-"""One environment, checked and made ready for training."""
+"""Construction of one environment with the library's wrappers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import gymnasium as gym
 from langevinrl.envs.factory import EnvFactory, GymFactory, as_factory, one_line, provider_of
 from langevinrl.envs.flat import FlatWrapper
 from langevinrl.envs.snapshot import SnapshotWrapper
-from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.errors import UserError
 from langevinrl.types import Spec
 
-# Every environment that was built and still lives, by the place of what its wrappers wrap.
+# Every environment that was built and is still alive, by the id of its unwrapped object.
 _BUILT: weakref.WeakValueDictionary[int, gym.Env[Any, Any]] = weakref.WeakValueDictionary()
 
 
 def build(factory: EnvFactory, name: str, bound: float = 1.0) -> SnapshotWrapper:
-    """One environment, checked and made ready: flat observations, a bounded box of actions."""
+    """Make an environment with flat observations, a bounded action box and a state to save."""
     try:
         env = factory()
     except (ImportError, gym.error.Error) as error:
         raise UserError(f"cannot build {name!r}: {error}{_advice(name, error)}") from error
     except Exception as error:
-        # What a package meets that expects another MuJoCo; words that its task does not know.
+        # The package may expect another MuJoCo, or the task may not know an argument.
         provider = provider_of(name)
         if provider is not None:
-            said = f"cannot build {name!r} with {provider.package} ({one_line(error)})"
-            raise UserError(f"{said}: {provider.install}") from error
+            failure = f"cannot build {name!r} with {provider.package} ({one_line(error)})"
+            raise UserError(f"{failure}: {provider.install}") from error
         if isinstance(factory, GymFactory) and isinstance(error, TypeError):
             raise UserError(f"cannot build {name!r}: {one_line(error)}") from error
         raise
@@ -41,33 +40,28 @@ def build(factory: EnvFactory, name: str, bound: float = 1.0) -> SnapshotWrapper
 
 
 def _require_new(env: gym.Env[Any, Any], name: str) -> None:
-    """Refuses an object that already serves: one environment would be stepped for all lanes."""
+    """Raise if a factory returns an environment that is already in use."""
     base = env.unwrapped
     if _BUILT.get(id(base)) is base:
         raise UserError(
-            f"{name!r} hands out the same {type(base).__name__} twice, and every lane needs one "
-            "of its own: make it inside the function, as in lambda: MyEnv(), not lambda: env"
+            f"{name!r} hands out the same {type(base).__name__} twice, and each environment "
+            "must be a new one: make it inside the function, as in lambda: MyEnv(), not lambda: env"
         )
     _BUILT[id(base)] = base
 
 
 def task_sizes(env: str, kwargs: Mapping[str, Any] | None = None) -> Spec:
-    """A task's sizes, by building it once."""
+    """Build an environment once and return its observation and action sizes."""
     built = build(as_factory(env, kwargs), env)
     try:
-        return task_of(built).spec
+        spec: Spec = built.get_wrapper_attr("task").spec
+        return spec
     finally:
         built.close()
 
 
-def task_of(built: SnapshotWrapper) -> TaskSpaces:
-    """The spaces of the environment itself, under the layers that `build` puts on it."""
-    assert isinstance(built.env, FlatWrapper)
-    return built.env.task
-
-
 def _advice(name: str, error: Exception) -> str:
-    """What to install, where that is what is wrong."""
+    """Return what to install, if a missing package is the problem."""
     if "Pusher-v4" in name:
         return (
             "\nPusher-v4 needs mujoco below 3: pip install 'langevinrl[paper]' on Python 3.11, "

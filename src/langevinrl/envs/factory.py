@@ -1,10 +1,11 @@
-"""From what a user calls an environment to a function that makes one, and what fails on the way."""
+"""Factories: every form in which a user names an environment, as a function that makes one."""
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
+import functools
 import importlib
+import json
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,19 +18,17 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from langevinrl.errors import UserError
 
 EnvFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
-EnvLike: TypeAlias = (
-    str | EnvSpec | gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | EnvFactory
-)
+EnvLike: TypeAlias = str | EnvSpec | gym.Env[Any, Any] | EnvFactory
 PASS_A_FUNCTION = "pass a function that makes one: Model(..., lambda: MyEnv())"
 
 
 class Provider(NamedTuple):
-    """A package whose tasks are registered when it is imported."""
+    """A package that registers its tasks when it is imported."""
 
-    pattern: str  # of its tasks' ids
+    pattern: str  # of its task ids
     modules: tuple[str, ...]  # imported in this order
     package: str
-    extra: str  # of ours that pins versions which work together
+    extra: str  # the extra that pins compatible versions
 
     @property
     def install(self) -> str:
@@ -52,11 +51,10 @@ PROVIDERS = (
 
 @dataclass(frozen=True)
 class GymFactory:
-    """Makes an environment as `gymnasium.make` does; unlike a lambda it has a name."""
+    """A named call of `gymnasium.make`."""
 
     what: str | EnvSpec
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    wrappers: tuple[Callable[[Any], Any], ...] = ()  # put around it in this order
 
     @property
     def name(self) -> str:
@@ -64,19 +62,16 @@ class GymFactory:
 
     def __call__(self, **changes: Any) -> gym.Env[Any, Any]:
         if isinstance(self.what, str):
-            import_provider(self.what)  # a process of an environment's own starts without it
+            import_provider(self.what)  # again in each worker process
         with warnings.catch_warnings():
-            # The paper's tasks are the v4 ones; that they are "out of date" is known.
+            # The paper uses the v4 tasks on purpose.
             warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
-            env: gym.Env[Any, Any] = gym.make(self.what, **{**self.kwargs, **changes})
-        for wrapper in self.wrappers:
-            env = wrapper(env)
-        return env
+            return gym.make(self.what, **{**self.kwargs, **changes})
 
 
 @dataclass(frozen=True)
 class FunctionFactory:
-    """Calls a function with arguments; unlike a partial it has a name."""
+    """A named call of a function with keyword arguments."""
 
     name: str  # module:function
     function: EnvFactory
@@ -87,39 +82,36 @@ class FunctionFactory:
 
 
 def name_of(env: EnvLike) -> str:
-    """What to call an environment: `module:function` if it is not already a name."""
+    """Return the name of an environment: its id, or `module:function`."""
     if isinstance(env, str):
         return env
     if isinstance(env, GymFactory | FunctionFactory):
         return env.name
     if isinstance(env, EnvSpec):
         return env.id
-    if isinstance(env, gym.Env | gym.vector.VectorEnv) and env.spec is not None:
+    if isinstance(env, gym.Env) and env.spec is not None:
         return env.spec.id
-    kind = env if hasattr(env, "__qualname__") else type(env)  # a partial, say, has no name itself
+    kind = env if hasattr(env, "__qualname__") else type(env)  # a partial has no name
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def as_factory(env: EnvLike, kwargs: Mapping[str, Any] | None = None) -> EnvFactory:
-    """A function that makes the environment anew at each call.
+    """Return a function that makes a new environment at each call.
 
-    `env` is an id (`Hopper-v4`, `module:Id-v0`), `module:function`, an EnvSpec, an environment or
-    vector environment that `gymnasium.make` or `make_vec` made, or already such a function.
-    `kwargs` go to whatever makes it.
+    `env` is an id (`Hopper-v4`, `module:Id-v0`), `module:function`, an EnvSpec, an environment
+    made by `gymnasium.make`, or already such a function.  `kwargs` are passed to it.
     """
     if isinstance(env, str):
         return resolve(env, kwargs)
     if isinstance(env, EnvSpec):
         return _from_spec(env, kwargs)
-    if isinstance(env, gym.Env):
-        if env.spec is None:
-            raise UserError(
-                f"{type(env).__name__} is one environment, not made by gymnasium.make, and "
-                f"training needs several: {PASS_A_FUNCTION}"
-            )
+    if isinstance(env, gym.Env) and env.spec is not None:
         return _from_spec(env.spec, kwargs)
-    if isinstance(env, gym.vector.VectorEnv):
-        return _from_vector(env, kwargs)
+    if isinstance(env, gym.Env | gym.vector.VectorEnv):
+        raise UserError(
+            f"{type(env).__name__} is not an environment made by gymnasium.make, and training "
+            f"needs several: {PASS_A_FUNCTION}"
+        )
     if not callable(env):
         raise UserError(
             f"env is {env!r}; expected a Gymnasium id, an environment or a function that makes one"
@@ -128,7 +120,7 @@ def as_factory(env: EnvLike, kwargs: Mapping[str, Any] | None = None) -> EnvFact
 
 
 def resolve(env: str, kwargs: Mapping[str, Any] | None = None) -> EnvFactory:
-    """A factory for `Hopper-v4`, for `module:Id-v0` (imported first) or for `module:function`."""
+    """Return the factory of `Hopper-v4`, `module:Id-v0` or `module:function`."""
     module_name, _, name = env.rpartition(":")
     if module_name:
         try:
@@ -152,13 +144,13 @@ def resolve(env: str, kwargs: Mapping[str, Any] | None = None) -> EnvFactory:
 
 
 def provider_of(name: str) -> Provider | None:
-    """Whose task this is, if it is one of those that come in packages of their own."""
+    """Return the package that provides a task, if it is one of `PROVIDERS`."""
     task = name.rpartition(":")[2]
     return next((one for one in PROVIDERS if re.match(one.pattern, task)), None)
 
 
 def import_provider(name: str) -> None:
-    """Registers a package's tasks if the name is one of them."""
+    """Import the package that registers a task, if there is one."""
     provider = provider_of(name)
     if provider is None or name.rpartition(":")[2] in gym.registry:
         return
@@ -169,58 +161,83 @@ def import_provider(name: str) -> None:
         raise UserError(
             f"{name!r} comes with {provider.package} ({error}): {provider.install}"
         ) from error
-    except Exception as error:  # whatever a package meets when MuJoCo is not the one it expects
+    except Exception as error:  # any error: the package may expect another version of MuJoCo
         raise UserError(
             f"{name!r}: {provider.package} does not load here ({one_line(error)}): "
             f"{provider.install}"
         ) from error
 
 
-def one_line(error: Exception) -> str:
-    """What an error of another package says, without the pages that may follow."""
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+def one_line(error: BaseException) -> str:
+    """Return the type and the first line of an error."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _from_spec(spec: EnvSpec, kwargs: Mapping[str, Any] | None) -> GymFactory:
-    """From what an environment says of its own making."""
+    """Return the factory of an EnvSpec; raise if one of its wrappers cannot be made again."""
     for wrapper in spec.additional_wrappers:
         try:
             load_env_creator(wrapper.entry_point)
+            known = wrapper.kwargs is not None
         except (ImportError, AttributeError):
-            found = False
-        else:
-            found = wrapper.kwargs is not None
-        if not found:
+            known = False
+        if not known:
             raise UserError(
-                f"{spec.id} is wrapped in {wrapper.name}, which does not say how it was made, so "
-                f"that no second one can be: {PASS_A_FUNCTION}"
+                f"{spec.id} is wrapped in {wrapper.name}, which does not record its arguments and "
+                f"cannot be made again: {PASS_A_FUNCTION}"
             )
     given = dict(kwargs or {})
     if spec.kwargs.get("render_mode") == "human":
-        given.setdefault("render_mode", None)  # no window for each of many
+        given.setdefault("render_mode", None)  # otherwise every environment opens a window
     return GymFactory(spec, given)
 
 
-# What `make_vec` notes beside the arguments of the environment itself.
-_OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
+class EnvSource(NamedTuple):
+    """The environment of a run: its factory, and the name and arguments that its config stores."""
+
+    factory: EnvFactory | None  # None: made by name
+    name: str
+    kwargs: dict[str, Any]
 
 
-def _from_vector(
-    env: gym.vector.VectorEnv[Any, Any, Any], kwargs: Mapping[str, Any] | None
-) -> GymFactory:
-    """One environment of those that `make_vec` put side by side."""
-    spec = env.unwrapped.spec
-    if spec is None:
-        raise UserError(
-            f"{type(env).__name__} was not made by gymnasium.make_vec, so that what it holds "
-            f"cannot be made again; {PASS_A_FUNCTION}"
-        )
-    if env is not env.unwrapped:
-        raise UserError(
-            f"the wrapper {type(env).__name__} around many {spec.id} would be lost, as each is "
-            f"made anew: wrap one, and {PASS_A_FUNCTION}"
-        )
-    own = {k: v for k, v in spec.kwargs.items() if k not in _OF_VECTORS}
-    made = _from_spec(dataclasses.replace(spec, kwargs=own), kwargs)
-    return dataclasses.replace(made, wrappers=tuple(spec.kwargs.get("wrappers", ())))
+def identify(env: EnvLike, kwargs: Mapping[str, Any] | None = None) -> EnvSource:
+    """Return the source of an environment in any form.
+
+    The name and arguments make the same environment again.  Where that is impossible (a wrapped
+    instance, a lambda), the name resolves to nothing, and loading asks for `env=`.
+    """
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise UserError(f"env_kwargs is {kwargs!r}; expected a dict")
+    given = dict(kwargs or {})
+    if isinstance(env, str):
+        return EnvSource(None, env, given)
+    factory = as_factory(env, given)
+    if isinstance(factory, GymFactory) and isinstance(factory.what, EnvSpec):
+        return _identify_spec(factory, factory.what)
+    if isinstance(env, functools.partial) and not env.args and _is_json(env.keywords):
+        return EnvSource(factory, name_of(env.func), {**env.keywords, **given})
+    return EnvSource(factory, name_of(env), given)
+
+
+def _identify_spec(factory: GymFactory, spec: EnvSpec) -> EnvSource:
+    """Use the id and arguments if the registry makes the same environment from them."""
+    registered = gym.registry.get(spec.id)
+    asked = {**spec.kwargs, **factory.kwargs}
+    known = dict(registered.kwargs) if registered else {}
+    own = {k: v for k, v in asked.items() if k != "render_mode" and known.get(k, ...) != v}
+    same = (
+        registered is not None
+        and not spec.additional_wrappers
+        and spec.max_episode_steps == registered.max_episode_steps
+        and _is_json(own)
+    )
+    return EnvSource(factory, spec.id, own) if same else EnvSource(factory, f"{spec.id}+own", {})
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True

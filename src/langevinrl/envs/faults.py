@@ -1,4 +1,4 @@
-"""What can go wrong with an environment while it is played, and how it is told."""
+"""Faults of environments during a run, and the error that reports them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import traceback
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from langevinrl.envs.factory import one_line
 from langevinrl.errors import UserError
 
-# What a run does about a fault: end, or make that environment anew and go on.
+# What a run does about a fault: end, or rebuild the environment and go on.
 OnError: TypeAlias = Literal["stop", "reset"]
 
 
@@ -25,13 +26,13 @@ class EnvError(UserError):
 
 
 class Fault(NamedTuple):
-    """What one environment did wrong; it can be sent from process to process."""
+    """A fault of one environment, in a form that can be sent between processes."""
 
-    what: str  # the end of a sentence that begins with the environment
-    trace: str = ""  # where in its code, if it raised an error
+    what: str  # the predicate of a sentence about the environment
+    trace: str = ""  # its traceback, if it raised an error
 
 
-class Remote(Exception):  # noqa: N818  # no error itself: it shows one that another process met
+class Remote(Exception):  # noqa: N818  # it only displays an error of another process
     """The traceback of another process, shown as the cause of an EnvError."""
 
     def __str__(self) -> str:
@@ -39,22 +40,20 @@ class Remote(Exception):  # noqa: N818  # no error itself: it shows one that ano
 
 
 def raised(command: str, error: BaseException) -> Fault:
-    """An error in the environment's own code."""
+    """Return the fault of an error raised in the environment's own code."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    said = (str(error).strip().splitlines() or [""])[0]
-    words = f"{type(error).__name__}: {said}" if said else type(error).__name__
     trace = "".join(traceback.format_exception(error))
-    return Fault(f"raised {words} in {command}(){place}", trace)
+    return Fault(f"raised {one_line(error)} in {command}(){place}", trace)
 
 
 def late(command: str, seconds: float) -> Fault:
-    """No answer in time."""
+    """Return the fault of a call that exceeded its time limit."""
     return Fault(f"did not come back from {command}() within {seconds:g} s")
 
 
 def died(command: str, exit_code: int | None) -> Fault:
-    """Its process is gone."""
+    """Return the fault of a process that ended."""
     if exit_code is None:
         how = "it closed its connection"
     elif exit_code >= 0:

@@ -1,4 +1,4 @@
-"""The layer over every environment: flat float32 observations and rewards that are numbers."""
+"""The wrapper of every environment: flat observations and scalar rewards."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from langevinrl.errors import UserError
 
 
 class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
-    """Lays observations of any shape flat; a Box with one axis passes as it is.
+    """Flattens observations of any shape and turns rewards into numbers.
 
-    It remembers nothing from step to step.  `task` has the spaces of what it wraps.
+    It has no state.  `task` has the spaces of the wrapped environment.
     """
 
     def __init__(self, env: gym.Env[Any, Any], name: str, bound: float = 1.0) -> None:
@@ -40,14 +40,14 @@ class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
             reward = self._scalar(np.asarray(reward))
         obs = self._flat(obs)
         if terminated or truncated:
-            obs = np.array(obs)  # the reset that follows may write into the same memory
+            obs = np.array(obs)  # the next reset may write into the same array
         return obs, reward, terminated, truncated, info
 
     def _flat(self, obs: Any) -> Any:
         return obs if self.is_flat else self.task.flatten(obs)[0][0]
 
     def _scalar(self, reward: np.ndarray) -> Any:
-        """One number from an array, list or tensor that holds just one: never broadcast."""
+        """Return the number in an array, list or tensor of one element; raise for any other."""
         numeric = np.issubdtype(reward.dtype, np.number)
         if reward.size != 1 or not numeric:
             found = f"of shape {reward.shape}" if numeric else f"that is not a number, {reward}"

@@ -1,4 +1,4 @@
-"""Environments of this process, one asked after the other; and what any of them can be asked."""
+"""Environments stepped one after the other in this process, and the commands they perform."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import numpy as np
 from langevinrl.envs.faults import late, raised
 from langevinrl.errors import UserError
 
-TICK = 1.0  # seconds between looks at the clock while an environment is stepped
+TICK = 1.0  # seconds between checks of the time limit
 
 
 class Outcome(NamedTuple):
-    """What one step of one environment came to."""
+    """The result of one step of one environment."""
 
-    obs: np.ndarray  # (O,) to act on next: the first of a new episode where one ended
-    last: np.ndarray  # (O,) where the step led
+    obs: np.ndarray  # (O,) to act on next: the first of a new episode if one ended
+    last: np.ndarray  # (O,) that the step returned
     reward: float
     terminated: bool
     truncated: bool
 
 
 def perform(env: gym.Env[Any, Any], command: str, value: Any) -> Any:
-    """One command: reset (a seed), step (an action), call (a name), or put back (an EnvState)."""
+    """Run a command: reset (a seed), step (an action), call (a name), restore (an EnvState)."""
     if command == "step":
         return _step(env, value)
     if command == "reset":
@@ -43,7 +43,7 @@ def perform(env: gym.Env[Any, Any], command: str, value: Any) -> Any:
 
 
 def _step(env: gym.Env[Any, Any], action: np.ndarray) -> Outcome:
-    """Step, and start the next episode at once where one ended."""
+    """Step, and reset if the episode ended."""
     seen, reward, terminated, truncated, _ = env.step(action)
     last = obs = _float32(seen)
     if terminated or truncated:
@@ -52,7 +52,7 @@ def _step(env: gym.Env[Any, Any], action: np.ndarray) -> Outcome:
 
 
 def _float32(obs: Any) -> np.ndarray:
-    """A copy, as the environment may write into its own; what is too large becomes infinite."""
+    """Return a copy, since the environment may reuse its array; too large numbers become inf."""
     if isinstance(obs, np.ndarray) and obs.dtype == np.float32:
         return obs.copy()
     with np.errstate(over="ignore"):
@@ -62,8 +62,8 @@ def _float32(obs: Any) -> np.ndarray:
 class SerialEnvs:
     """Environments stepped one after the other, each for at most `timeout` seconds.
 
-    A step that takes longer is interrupted where Python runs it.  One that never comes back from
-    native code cannot be interrupted within a process: that takes processes of their own.
+    A longer step is interrupted if it runs Python code.  A step that hangs in native code cannot be
+    interrupted; only `Workers` can end it.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class SerialEnvs:
     def ask(
         self, command: str, values: Sequence[Any], lanes: Sequence[int] | None = None
     ) -> list[Any]:
-        """Every environment's answer, or those of some; a Fault for one that failed."""
+        """Run a command in all environments or in `lanes`; a failure is answered by a Fault."""
         chosen = range(len(self.envs)) if lanes is None else lanes
         with Alarm(self.timeout) as alarm:
             return [
@@ -104,15 +104,15 @@ class SerialEnvs:
         return answer
 
     def call(self, name: str) -> list[Any]:
-        """An attribute of each environment; a method is called."""
+        """Return an attribute of each environment, or the result if it is a method."""
         return [perform(env, "call", name) for env in self.envs]
 
     def rebuild(self, lane: int) -> None:
-        """Another environment in the place of one that failed, which is not asked to close."""
+        """Replace a failed environment by a new one, without closing it."""
         self.envs[lane] = self.make()
 
     def close(self, terminate: bool = False) -> None:
-        """Close every one, though another should fail; with `terminate` none is heard that does."""
+        """Close all environments, even if one fails; `terminate` suppresses the errors."""
         if self.closed:
             return
         self.closed = True
@@ -125,25 +125,24 @@ class SerialEnvs:
 
 
 def _close_anyway(env: gym.Env[Any, Any]) -> None:
-    """After a failure: what it says now would hide what it said then."""
+    """Close after a failure; a second error would hide the first."""
     with contextlib.suppress(Exception):
         env.close()
 
 
 class TooLate(BaseException):
-    """Raised in an environment's code by the clock; no `except Exception` there holds it back."""
+    """Raised in an environment's code after its time limit; not caught by `except Exception`."""
 
 
 class Alarm:
-    """A clock that interrupts the main thread once it has worked at one thing for too long.
+    """A timer that interrupts the main thread after `seconds` in one command.
 
-    It runs on SIGALRM.  In another thread, or where somebody else uses that signal, it does
-    nothing.
+    It uses SIGALRM.  In other threads, or if the signal has another handler, it does nothing.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.began: float | None = None  # when the thing at hand was begun
+        self.began: float | None = None  # start of the current command
         self.armed = False
 
     def __enter__(self) -> Alarm:
@@ -152,11 +151,11 @@ class Alarm:
             self.armed = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
         if self.armed:
             tick = min(TICK, self.seconds / 2)
-            signal.signal(signal.SIGALRM, self._look)
+            signal.signal(signal.SIGALRM, self._check_time)
             signal.setitimer(signal.ITIMER_REAL, tick, tick)
         return self
 
-    def _look(self, *_: Any) -> None:
+    def _check_time(self, *_: Any) -> None:
         if self.began is not None and time.monotonic() - self.began > self.seconds:
             self.began = None
             raise TooLate

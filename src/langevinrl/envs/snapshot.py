@@ -1,4 +1,4 @@
-"""The exact state of an environment as arrays and JSON: a resumed run equals an unbroken one."""
+"""The exact state of an environment as arrays and JSON, for checkpoints."""
 
 from __future__ import annotations
 
@@ -8,136 +8,130 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from langevinrl.envs.memory import (
+from langevinrl.envs.layout import (
     Field,
-    Memory,
-    memory_of,
-    model_arrays,
-    mujoco_arrays,
-    put_arrays,
+    Layout,
+    layout_of,
+    simulation_arrays,
     wrapper_fields,
+    write_arrays,
 )
 from langevinrl.errors import UserError
 
 
 class EnvState(NamedTuple):
-    """Where one environment stands: what it holds in arrays, and what JSON can hold."""
+    """The state of one environment."""
 
     arrays: dict[str, np.ndarray]
-    metadata: dict[str, Any]  # the generators, the time-limit counters, plain numbers
+    metadata: dict[str, Any]  # JSON: generators, time-limit counters, plain numbers
 
 
 class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives any environment an `env_state` to read and set; None if its state cannot be had.
+    """Adds an `env_state` to read and set; None if the state of an environment is unknown.
 
-    `envs.memory` knows where Gymnasium's environments and wrappers, Gymnasium-Robotics and the
-    control suite of dm_control keep theirs.  An environment or wrapper of your own joins in by
-    offering `state_dict() -> dict[str, array]` and `load_state_dict(dict)`; it then answers for
-    all that it wraps, but for the generator and time limits.
+    `envs.layout` lists the environments and wrappers of Gymnasium, Gymnasium-Robotics and
+    dm_control whose state is known.  Any other environment or wrapper can offer
+    `state_dict() -> dict[str, array]` and `load_state_dict(dict)`.  These then cover all that it
+    wraps, except the generator and time limits.
     """
 
     @property
     def env_state(self) -> EnvState | None:
-        layers = _layers(self.env)
-        if layers is None:
+        parts = _state_parts(self.env)
+        if parts is None:
             return None
-        arrays, values = _read_fields(layers.fields)
-        arrays |= _read(layers)
+        arrays, values = _read_fields(parts.fields)
+        arrays |= _read_arrays(parts)
         metadata: dict[str, Any] = {
             "generator": _generator_state(self.unwrapped.np_random),
             "elapsed": [limit._elapsed_steps for limit in _time_limits(self)],
         }
         if values:
             metadata["values"] = values
-        if layers.memory and layers.memory.generators:
-            metadata["generators"] = list(map(_generator_state, layers.memory.generators))
+        if parts.layout and parts.layout.generators:
+            metadata["generators"] = list(map(_generator_state, parts.layout.generators))
         return EnvState(arrays, metadata)
 
     @env_state.setter
     def env_state(self, saved: EnvState) -> None:
         try:
-            self._put_back(saved)
+            self._restore(saved)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UserError(f"the environment cannot be put back: {error!r}") from error
 
-    def _put_back(self, saved: EnvState) -> None:
-        layers = _layers(self.env)
-        if layers is None:
+    def _restore(self, saved: EnvState) -> None:
+        parts = _state_parts(self.env)
+        if parts is None:
             raise UserError("the checkpoint has a state of an environment that cannot take it")
         arrays = dict(saved.arrays)
-        _write_fields(layers.fields, arrays, saved.metadata.get("values", {}))
-        _write(layers, arrays)
+        _write_fields(parts.fields, arrays, saved.metadata.get("values", {}))
+        _write_arrays(parts, arrays)
         _set_generator(self.unwrapped.np_random, saved.metadata["generator"])
-        others = layers.memory.generators if layers.memory else ()
+        others = parts.layout.generators if parts.layout else ()
         for generator, state in zip(others, saved.metadata.get("generators", []), strict=True):
             _set_generator(generator, state)
         for limit, elapsed in zip(_time_limits(self), saved.metadata["elapsed"], strict=True):
             limit._elapsed_steps = elapsed
 
 
-class _Layers(NamedTuple):
-    """All that remembers something, from the outermost wrapper to the environment itself."""
+class _StateParts(NamedTuple):
+    """The state of a stack of wrappers and the environment below them."""
 
     fields: list[Field]
-    keeper: Any  # what offers state_dict, or the environment itself
-    memory: Memory | None  # where the environment keeps its state; None if `keeper` tells it
+    owner: Any  # the object with state_dict, or the environment itself
+    layout: Layout | None  # None if `owner` has state_dict
 
 
-def _layers(env: Any) -> _Layers | None:
-    """None if a layer may remember something that cannot be had."""
+def _state_parts(env: Any) -> _StateParts | None:
+    """Collect the state of all wrappers; None if the state of one is unknown."""
     fields: list[Field] = []
     depth = 0
-    while isinstance(env, gym.Wrapper) and not _offers(env):
+    while isinstance(env, gym.Wrapper) and not _has_state_dict(env):
         known = wrapper_fields(env)
         if known is None:
             return None
         fields += [field._replace(label=f"wrapper {depth}/{field.label}") for field in known]
         env, depth = env.env, depth + 1
-    if _offers(env):
-        return _Layers(fields, env, None)
-    memory = memory_of(env)
-    return None if memory is None else _Layers(fields + memory.fields, env, memory)
+    if _has_state_dict(env):
+        return _StateParts(fields, env, None)
+    layout = layout_of(env)
+    return None if layout is None else _StateParts(fields + layout.fields, env, layout)
 
 
-def _offers(env: Any) -> bool:
+def _has_state_dict(env: Any) -> bool:
     return hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
 
 
-def _read(layers: _Layers) -> dict[str, np.ndarray]:
-    """What the environment itself holds in arrays."""
-    if layers.memory is None:
-        return {name: np.array(value) for name, value in layers.keeper.state_dict().items()}
-    if layers.memory.data is None:
+def _read_arrays(parts: _StateParts) -> dict[str, np.ndarray]:
+    """Return copies of the environment's own arrays."""
+    layout = parts.layout
+    if layout is None:
+        return {name: np.array(value) for name, value in parts.owner.state_dict().items()}
+    if layout.data is None:
         return {}
-    time = {"time": np.float64(layers.memory.data.time).reshape(1)}
-    return time | {name: array.copy() for name, array in _simulation(layers.memory).items()}
+    time = {"time": np.float64(layout.data.time).reshape(1)}
+    return time | {name: array.copy() for name, array in simulation_arrays(layout).items()}
 
 
-def _write(layers: _Layers, arrays: dict[str, np.ndarray]) -> None:
-    memory = layers.memory
-    if memory is None:
-        layers.keeper.load_state_dict(arrays)
-    elif memory.data is None:
-        put_arrays({}, arrays, passing=set())
+def _write_arrays(parts: _StateParts, arrays: dict[str, np.ndarray]) -> None:
+    layout = parts.layout
+    if layout is None:
+        parts.owner.load_state_dict(arrays)
+    elif layout.data is None:
+        write_arrays({}, arrays)
     else:
         if "time" in arrays:
-            memory.data.time = float(arrays.pop("time")[0])
-        put_arrays(_simulation(memory), arrays, passing=set(dir(memory.data)))
-        if memory.halfway:
+            layout.data.time = float(arrays.pop("time")[0])
+        write_arrays(simulation_arrays(layout), arrays)
+        if layout.between_steps:
             import mujoco
 
-            mujoco.mj_step1(memory.model, memory.data)
-            put_arrays(_simulation(memory), arrays, passing=set(dir(memory.data)))
-
-
-def _simulation(memory: Memory) -> dict[str, np.ndarray]:
-    """The arrays that MuJoCo works on, not copies of them."""
-    arrays = dict(mujoco_arrays(memory.data, memory.model))
-    return arrays | dict(model_arrays(memory.model)) if memory.redrawn else arrays
+            mujoco.mj_step1(layout.model, layout.data)
+            write_arrays(simulation_arrays(layout), arrays)
 
 
 def _read_fields(fields: list[Field]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """NumPy's as arrays, Python's numbers as they are: mixed up, they would round otherwise."""
+    """Return NumPy values as arrays and Python numbers as they are, so that both round alike."""
     arrays, values = {}, {}
     for label, owner, name in fields:
         value = getattr(owner, name)
@@ -151,7 +145,7 @@ def _read_fields(fields: list[Field]) -> tuple[dict[str, np.ndarray], dict[str, 
 def _write_fields(
     fields: list[Field], arrays: dict[str, np.ndarray], values: dict[str, Any]
 ) -> None:
-    """Put them back, and take their arrays out of `arrays`."""
+    """Set the attributes, and remove their arrays from `arrays`."""
     for label, owner, name in fields:
         if label in values:
             setattr(owner, name, values[label])
@@ -175,8 +169,8 @@ def _time_limits(env: Any) -> Iterator[Any]:
 
 def _generator_state(generator: Any) -> Any:
     if isinstance(generator, np.random.RandomState):  # dm_control's
-        return _plain(generator.get_state(legacy=False))
-    return _plain(generator.bit_generator.state)
+        return _as_json(generator.get_state(legacy=False))
+    return _as_json(generator.bit_generator.state)
 
 
 def _set_generator(generator: Any, state: Any) -> None:
@@ -187,10 +181,10 @@ def _set_generator(generator: Any, state: Any) -> None:
         generator.bit_generator.state = state
 
 
-def _plain(value: Any) -> Any:
-    """A generator's state without NumPy scalars or arrays, as JSON wants it."""
+def _as_json(value: Any) -> Any:
+    """Convert NumPy scalars and arrays in a generator's state to Python numbers and lists."""
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _as_json(item) for name, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return value

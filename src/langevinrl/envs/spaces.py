@@ -1,6 +1,6 @@
-"""What a task observes and how it acts: flat arrays on our side, its own shapes and units on its.
+"""Spaces of a task: flat observations, scaled actions, and a JSON form stored beside weights.
 
-Needs neither the environment nor JAX: as JSON it goes beside saved weights.
+Needs neither the environment nor JAX.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
@@ -21,9 +20,9 @@ LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 
 class TaskSpaces:
-    """A task's observation space and action box, and the way between them and flat arrays.
+    """A task's observation space and action box, converted to and from flat arrays.
 
-    task = TaskSpaces.from_env(gymnasium.make("Pendulum-v1"))
+    task = TaskSpaces(env.observation_space, env.action_space)
     rows, single = task.flatten(obs)              # (B, O) float32
     action = task.stretch(np.zeros((1, task.spec.act_dim), np.float32))
     """
@@ -31,14 +30,12 @@ class TaskSpaces:
     def __init__(
         self, observation_space: spaces.Space[Any], action_space: spaces.Box, bound: float = 1.0
     ) -> None:
-        """`bound` is the half-width of the box that agents act in."""
-        self.observation_space, self.action_space, self.bound = (
-            observation_space,
-            action_space,
-            bound,
-        )
-        self.spec = Spec(_flat_size(observation_space), int(np.prod(action_space.shape)), bound)
-        # Halved before they are added: the widest finite box would overflow.
+        """Agents act in [-bound, bound]."""
+        self.observation_space, self.action_space = observation_space, action_space
+        self.bound = bound
+        sizes = int(spaces.flatdim(observation_space)), int(spaces.flatdim(action_space))
+        self.spec = Spec(*sizes, bound)
+        # Halved before the sum, which would overflow for the widest finite box.
         low, high = action_space.low.reshape(-1), action_space.high.reshape(-1)
         self.centre = high / 2 + low / 2
         self.scale = (high / 2 - low / 2) / bound
@@ -46,16 +43,10 @@ class TaskSpaces:
         edges = self._affine(np.array([[-bound], [bound]], np.float32))
         self._rounds_out = bool((edges[0] < low).any() or (edges[1] > high).any())
 
-    @classmethod
-    def from_env(cls, env: gym.Env[Any, Any], bound: float = 1.0) -> TaskSpaces:
-        """The spaces of an environment that has been found fit (`require_box`)."""
-        name = env.spec.id if env.spec else type(env.unwrapped).__name__
-        return cls(env.observation_space, require_box(env.action_space, name), bound)
-
     def flatten(self, obs: Any) -> tuple[np.ndarray, bool]:
-        """One observation or a batch of them as rows (B, O) float32, and whether it was one.
+        """Return one observation or a batch as rows (B, O) float32, and whether it was one.
 
-        A batch of a Dict is a dict of batches, as a vector environment hands it out.
+        A batch of a Dict is a dict of batches, as vector environments return it.
         """
         single = _is_single(self.observation_space, obs, "obs")
         parts = _flat_parts(self.observation_space, obs, single, "obs")
@@ -63,12 +54,12 @@ class TaskSpaces:
         return rows, single
 
     def stretch(self, action: np.ndarray) -> np.ndarray:
-        """Actions (B, A) in [-bound, bound] in the task's own units, shape and dtype, (B, ...).
+        """Scale actions (B, A) in [-bound, bound] to the task's units, shape and dtype (B, ...).
 
-        One beyond the bound lands beyond the task's box by as much: nothing is clipped here.
+        Nothing is clipped: an action beyond the bound is scaled beyond the task's box.
         """
         sent = self._affine(action)
-        if self._rounds_out:  # the last digit of a lopsided box may fall outside of it
+        if self._rounds_out:  # rounding may exceed the bounds of an asymmetric box
             inside = np.abs(action) <= self.bound
             sent = np.where(inside, np.clip(sent, self._low, self._high), sent)
         return sent.reshape(len(action), *self.action_space.shape)
@@ -77,7 +68,7 @@ class TaskSpaces:
         return (self.centre + self.scale * action).astype(self.centre.dtype)
 
     def to_json(self) -> Json:
-        """The same as plain JSON; infinite numbers are the words "inf" and "-inf"."""
+        """Return a JSON form; infinite numbers become "inf" and "-inf"."""
         return {
             "observation": space_to_json(self.observation_space),
             "action": space_to_json(self.action_space),
@@ -86,14 +77,14 @@ class TaskSpaces:
 
     @classmethod
     def from_json(cls, table: Json) -> TaskSpaces:
-        """What `to_json` wrote."""
+        """Return the spaces that `to_json` wrote."""
         action = space_from_json(table["action"])
         assert isinstance(action, spaces.Box)
         return cls(space_from_json(table["observation"]), action, table["bound"])
 
 
 def require_box(space: spaces.Space[Any], name: str) -> spaces.Box:
-    """The action space if it is a box of real numbers with finite bounds; else what to use."""
+    """Return the action space if it is a float Box with finite bounds; raise with advice if not."""
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UserError(
             f"{name!r} has discrete actions, {space}; every method here draws real-valued ones "
@@ -124,7 +115,7 @@ def require_box(space: spaces.Space[Any], name: str) -> spaces.Box:
 
 
 def require_observable(space: spaces.Space[Any], name: str) -> None:
-    """Refuses observations that have no flat form of a fixed size."""
+    """Raise if observations have no flat form of a fixed size."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         for _, part in children(space):
             require_observable(part, name)
@@ -137,32 +128,24 @@ def require_observable(space: spaces.Space[Any], name: str) -> None:
 
 
 def children(space: Composed) -> list[tuple[Any, spaces.Space[Any]]]:
-    """Keys and spaces in the order in which they are laid side by side."""
+    """Return the keys and spaces of the parts, in the order of the flat form."""
     if isinstance(space, spaces.Dict):
         return list(space.spaces.items())
     return list(enumerate(space.spaces))
 
 
-def _flat_size(space: spaces.Space[Any]) -> int:
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        return sum(_flat_size(part) for _, part in children(space))
-    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
-        return int(_choices(space).sum())
-    return int(np.prod(_shape(space)))
-
-
 def _shape(space: spaces.Space[Any]) -> tuple[int, ...]:
-    assert space.shape is not None  # only Dict, Tuple and what `require_observable` refuses
+    assert space.shape is not None  # true for all `LEAVES`
     return space.shape
 
 
 def _choices(space: spaces.Discrete | spaces.MultiDiscrete) -> np.ndarray:
-    """How many values each number may take."""
+    """Return the number of values of each entry."""
     return np.ravel(space.n if isinstance(space, spaces.Discrete) else space.nvec)
 
 
 def _part(space: Composed, obs: Any, key: Any, where: str) -> Any:
-    """One part of a composed observation."""
+    """Return one part of a Dict or Tuple observation."""
     wanted = Mapping if isinstance(space, spaces.Dict) else Sequence
     if not isinstance(obs, wanted) or isinstance(obs, str):
         keys = [key for key, _ in children(space)]
@@ -174,7 +157,7 @@ def _part(space: Composed, obs: Any, key: Any, where: str) -> Any:
 
 
 def _is_single(space: spaces.Space[Any], obs: Any, where: str) -> bool:
-    """Whether this is one observation; False for a batch, told by its first part."""
+    """Return whether this is one observation, not a batch, by the shape of its first part."""
     while isinstance(space, spaces.Dict | spaces.Tuple):
         key, inner = children(space)[0]
         obs, space, where = _part(space, obs, key, where), inner, f"{where}[{key!r}]"
@@ -190,7 +173,7 @@ def _wrong_shape(where: str, found: tuple[int, ...], shape: tuple[int, ...]) -> 
 
 
 def _flat_parts(space: spaces.Space[Any], obs: Any, single: bool, where: str) -> list[np.ndarray]:
-    """The parts of an observation, each (B, ·) float32."""
+    """Return the flat parts of an observation, each (B, ...) float32."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         nested = [
             _flat_parts(part, _part(space, obs, key, where), single, f"{where}[{key!r}]")
@@ -210,7 +193,7 @@ def _flat_parts(space: spaces.Space[Any], obs: Any, single: bool, where: str) ->
 def _one_hot(
     space: spaces.Discrete | spaces.MultiDiscrete, rows: np.ndarray, where: str
 ) -> np.ndarray:
-    """Integers (B, K) as K blocks of zeros with a single one, side by side."""
+    """Return integers (B, K) as K one-hot blocks side by side."""
     choices = _choices(space)
     rows = rows - np.ravel(space.start)
     if ((rows < 0) | (rows >= choices)).any():
@@ -222,7 +205,7 @@ def _one_hot(
 
 
 def space_to_json(space: spaces.Space[Any]) -> Json:
-    """A space as plain JSON."""
+    """Return a space as JSON."""
     table: Json = {"kind": type(space).__name__}
     if isinstance(space, spaces.Dict | spaces.Tuple):
         return table | {"parts": [[key, space_to_json(part)] for key, part in children(space)]}
@@ -238,7 +221,7 @@ def space_to_json(space: spaces.Space[Any]) -> Json:
 
 
 def space_from_json(table: Json) -> spaces.Space[Any]:
-    """What `space_to_json` wrote."""
+    """Return the space that `space_to_json` wrote."""
     kind = table["kind"]
     if kind in ("Dict", "Tuple"):
         parts = [(key, space_from_json(part)) for key, part in table["parts"]]
@@ -256,7 +239,7 @@ def space_from_json(table: Json) -> spaces.Space[Any]:
 
 
 def _bounds_to_json(bounds: np.ndarray) -> Any:
-    """One number if all are the same, else a flat list."""
+    """Return one number if all are equal, else a flat list."""
     flat = [v if np.isfinite(v) else str(v) for v in bounds.reshape(-1).tolist()]
     return flat[0] if flat and all(v == flat[0] for v in flat) else flat
 

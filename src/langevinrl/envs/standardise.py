@@ -1,7 +1,7 @@
-"""Observations of mean 0 and width 1 by fixed numbers, the same wherever the task is played.
+"""Observations standardised to mean 0 and standard deviation 1 by fixed statistics.
 
-Running statistics differ from lane to lane, start afresh in evaluation and are lost on resume.
-These are measured once, under random actions, and are part of what makes the environment.
+Running statistics differ between environments and restart in every evaluation.  These are measured
+once, under random actions, and are part of the factory.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory, name_of
 from langevinrl.envs.flat import FlatWrapper
 
-LEAST_STD = 1e-3  # a number that hardly moves is not blown up
-MOST = 10.0  # standard deviations; what lies further out is clipped
+MIN_STD = 1e-3  # so that a nearly constant number is not amplified
+CLIP = 10.0  # standard deviations
 
 
 @dataclass(frozen=True)
 class Standardised:
-    """Makes an environment whose flat observations are (obs - mean) / std."""
+    """A factory of environments whose flat observations are (obs - mean) / std."""
 
     factory: EnvFactory
     name: str
@@ -30,16 +30,16 @@ class Standardised:
 
     def __call__(self) -> gym.Env[Any, Any]:
         flat = FlatWrapper(self.factory(), self.name)
-        box = gym.spaces.Box(-MOST, MOST, self.mean.shape, np.float32)
+        box = gym.spaces.Box(-CLIP, CLIP, self.mean.shape, np.float32)
         return gym.wrappers.TransformObservation(flat, self.apply, box)
 
     def apply(self, obs: np.ndarray) -> np.ndarray:
         scaled = (obs - self.mean) / self.std
-        return np.clip(scaled, -MOST, MOST).astype(np.float32)
+        return np.clip(scaled, -CLIP, CLIP).astype(np.float32)
 
 
 def standardise(env: EnvLike, steps: int = 5_000, seed: int = 0) -> Standardised:
-    """A factory of the environment with standardised observations, measured over random steps.
+    """Measure observations over random steps; return a factory that standardises them.
 
     make = standardise("Hopper-v5")      # then Model("nclql", make), or --env my_tasks:make
     """
@@ -52,4 +52,4 @@ def standardise(env: EnvLike, steps: int = 5_000, seed: int = 0) -> Standardised
         rows.append(played.reset()[0] if terminated or truncated else obs)
     played.close()
     table = np.array(rows, np.float64)
-    return Standardised(factory, name, table.mean(axis=0), table.std(axis=0).clip(LEAST_STD))
+    return Standardised(factory, name, table.mean(axis=0), table.std(axis=0).clip(MIN_STD))

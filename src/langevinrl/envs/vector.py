@@ -1,4 +1,4 @@
-"""Gymnasium environments in lock-step: seeding, action boxes, true last observations, snapshots."""
+"""Vector environment: seeding, action scaling, last observations, faults and snapshots."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.envs.build import build, task_sizes
-from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory, name_of, resolve
+from langevinrl.envs.build import build
+from langevinrl.envs.factory import EnvLike, as_factory, name_of
 from langevinrl.envs.faults import EnvError, Fault, OnError, Remote
 from langevinrl.envs.serial import Outcome, SerialEnvs
 from langevinrl.envs.snapshot import EnvState
@@ -20,25 +20,20 @@ from langevinrl.envs.workers import Workers
 from langevinrl.errors import UserError, field
 from langevinrl.types import Transition
 
-__all__ = [
-    "EnvFactory", "EnvLike", "VectorEnv", "as_factory", "build", "env_seed", "episode_seed",
-    "name_of", "resolve", "task_sizes",
-]  # fmt: skip
-
-LARGEST = 1e20  # no task observes or pays as much, and float32 has room for its square
+LARGEST = 1e20  # limit of observations and rewards; its square fits in float32
 
 
 class VectorEnv:
-    """`num_envs` environments for each of S seeds, stepped together; each has a seed of its own.
+    """`num_envs` environments for each of S seeds, stepped together, each with its own seed.
 
-    An ended episode restarts within the step: `obs` is then the fresh observation, while the
-    transition keeps the true last one.  Actions arrive in [-act_bound, act_bound] and are
-    stretched affinely to the task's box.
+    An episode that ends is reset within the step: `obs` is then the first observation of the next
+    episode, and the transition keeps the last one.  Actions are in [-act_bound, act_bound] and are
+    scaled affinely to the task's box.
 
-    An environment that raises an error, hangs, loses its process or hands out numbers that are not
-    finite ends the run (`on_error="stop"`).  With "reset" it is made anew and takes this step from
-    its first observation: nothing is stored of the step that failed, its episode is cut off after
-    the one before, and `cut` says where.  A row's obs is then not the next_obs of the row before.
+    An environment that raises an error, hangs, loses its process or returns numbers that are not
+    finite raises an EnvError (`on_error="stop"`).  With "reset" it is rebuilt and takes this step
+    from its first observation.  Nothing is stored of the failed step.  `cut` marks environments
+    whose episode ended this way; their `obs` is not the `next_obs` of the step before.
     """
 
     def __init__(
@@ -51,7 +46,7 @@ class VectorEnv:
         timeout: float = 0.0,
         on_error: OnError = "stop",
     ) -> None:
-        """`timeout` is the seconds that one environment may take for a step; 0 is no limit."""
+        """`timeout` limits the seconds of one environment's step; 0 is no limit."""
         factory, name = as_factory(env), name_of(env)
         self.name, self.on_error = name, on_error
         self.shape = (len(seeds), num_envs)
@@ -61,18 +56,18 @@ class VectorEnv:
         kind = Workers if asynchronous else SerialEnvs
         self.vector: SerialEnvs | Workers = kind(make, len(self.seeds), timeout)
         try:
-            self.task: TaskSpaces = self._same_task()  # the environment's own spaces
+            self.task: TaskSpaces = self._read_task()  # the environment's own spaces
         except BaseException:
             self.close(terminate=True)
             raise
         self.spec = self.task.spec
         self.obs = np.zeros((*self.shape, self.spec.obs_dim), np.float32)
         self.ended = np.zeros(self.shape, bool)
-        self.cut = np.zeros(self.shape, bool)  # the episode before this step was lost
+        self.cut = np.zeros(self.shape, bool)  # rebuilt in this step
 
-    def _same_task(self) -> TaskSpaces:
-        """The spaces of the first environment, which all others have too."""
-        tasks = self._sound(self.vector.call("task"))
+    def _read_task(self) -> TaskSpaces:
+        """Return the spaces of the environments; raise if they differ."""
+        tasks = self._require_answers(self.vector.call("task"))
         for lane, task in enumerate(tasks):
             for kind in ("observation_space", "action_space"):
                 first, other = getattr(tasks[0], kind), getattr(task, kind)
@@ -84,8 +79,8 @@ class VectorEnv:
         return tasks[0]
 
     def reset(self, seeds: Sequence[int | None] | None = None) -> np.ndarray:
-        """Start every environment afresh, from its own seed or those given."""
-        obs = self._sound(self.vector.ask("reset", list(seeds or self.seeds)))
+        """Reset every environment, from its own seed or from those given."""
+        obs = self._require_answers(self.vector.ask("reset", list(seeds or self.seeds)))
         for lane, row in enumerate(obs):
             fault = self._judge(Outcome(row, row, 0.0, False, False))
             if fault is not None:
@@ -100,7 +95,7 @@ class VectorEnv:
         before, self.cut = self.obs, np.zeros(self.shape, bool)
         columns = self._columns(answers)
         if columns is None:
-            before = self._mend(answers, sent)
+            before = self._replace_failed(answers, sent)
             columns = self._columns(answers)
             assert columns is not None
         obs, last, reward, terminated, truncated = columns
@@ -115,16 +110,16 @@ class VectorEnv:
         )
 
     def _columns(self, answers: list[Any]) -> tuple[np.ndarray, ...] | None:
-        """The fields of all outcomes, each as one array; None if something is wrong with any."""
+        """Stack each field of the outcomes; return None if any answer is faulty."""
         size = (self.spec.obs_dim,)
         for answer in answers:
             if isinstance(answer, Fault) or answer.last.shape != size or answer.obs.shape != size:
                 return None
         columns = tuple(map(np.array, zip(*answers, strict=True)))
-        return columns if all(map(_is_sane, columns[:3])) else None
+        return columns if all(map(_is_finite, columns[:3])) else None
 
-    def _mend(self, answers: list[Any], sent: np.ndarray) -> np.ndarray:
-        """Stop, or replace what failed and its answer; the observations acted from."""
+    def _replace_failed(self, answers: list[Any], sent: np.ndarray) -> np.ndarray:
+        """Replace failed environments and their answers; return the observations acted from."""
         before = self.obs.copy()
         for lane, answer in enumerate(answers):
             fault = self._judge(answer)
@@ -133,35 +128,35 @@ class VectorEnv:
         return before
 
     def _judge(self, answer: Outcome | Fault) -> Fault | None:
-        """What is wrong with an answer to a step: one NaN in replay would soon be everywhere."""
+        """Return the fault of an answer, if any; one NaN in replay would spread to all weights."""
         if isinstance(answer, Fault):
             return answer
         size = (self.spec.obs_dim,)
         if answer.last.shape != size or answer.obs.shape != size:
             return Fault(f"gave an observation of shape {answer.last.shape}; expected {size}")
         expected = f"expected finite numbers within ±{LARGEST:g}"
-        if not _is_sane(answer.reward):
+        if not _is_finite(answer.reward):
             return Fault(f"gave a reward of {answer.reward}; {expected}")
         for obs in (answer.last, answer.obs):
-            for i, number in enumerate(() if _is_sane(obs) else obs):
-                if not _is_sane(number):
+            for i, number in enumerate(() if _is_finite(obs) else obs):
+                if not _is_finite(number):
                     return Fault(f"gave an observation whose number {i} is {number}; {expected}")
         return None
 
     def _replace(self, lane: int, action: np.ndarray, fault: Fault) -> tuple[np.ndarray, Outcome]:
-        """Another environment for one that failed: where it starts, and this step from there."""
+        """Rebuild a failed environment; return its first observation and this step from there."""
         if self.on_error == "stop":
             self._stop(lane, fault)
         place = self._place(lane)
-        warnings.warn(f"{self._sentence(lane, fault)} It is made anew.", stacklevel=3)
+        warnings.warn(f"{self._sentence(lane, fault)} It is rebuilt.", stacklevel=3)
         self.vector.rebuild(lane)
-        # Follows from where it failed, so that the same failure starts again from the same place.
+        # Derived from the failed observation, so that a repeated run restarts from the same state.
         start = env_seed(self.seeds[lane], zlib.crc32(self.obs[place].tobytes()))
         first: list[Any] = self.vector.ask("reset", [start], [lane])
         second = first if isinstance(first[0], Fault) else self.vector.ask("step", [action], [lane])
         again = self._judge(second[0])
         if again is not None:
-            self._stop(lane, Fault(f"{fault.what} and, made anew, {again.what}", again.trace))
+            self._stop(lane, Fault(f"{fault.what} and, rebuilt, {again.what}", again.trace))
         self.cut[place] = True
         return first[0], second[0]
 
@@ -176,8 +171,8 @@ class VectorEnv:
         seed, number = self._place(lane)
         return f"{self.name!r}: environment {number} of seed {self.run_seeds[seed]} {fault.what}."
 
-    def _sound(self, answers: list[Any]) -> list[Any]:
-        """The answers; stops at the first that is a fault."""
+    def _require_answers(self, answers: list[Any]) -> list[Any]:
+        """Return the answers; raise at the first fault."""
         for lane, answer in enumerate(answers):
             if isinstance(answer, Fault):
                 self._stop(lane, answer)
@@ -190,22 +185,23 @@ class VectorEnv:
         return np.array(obs, np.float32).reshape(*self.shape, -1)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The observations and every environment's arrays, for a checkpoint."""
+        """Return the observations and every environment's arrays, for a checkpoint."""
         named = {"obs": self.obs}
         for i, state in enumerate(self._env_states()):
             named |= {f"{i}/{name}": a for name, a in (state.arrays if state else {}).items()}
         return named
 
     def metadata(self) -> list[dict[str, Any] | None]:
-        """What JSON can hold of every environment's state; None for one that cannot give it."""
+        """Return the JSON part of every environment's state; None if it is unknown."""
         return [state.metadata if state else None for state in self._env_states()]
 
     def restore(
         self, arrays: dict[str, np.ndarray], metadata: list[dict[str, Any] | None], restart: int
     ) -> bool:
-        """Put saved environments back; if any cannot be, restart all with seeds from `restart`.
+        """Restore saved environments and return True.
 
-        Says whether they were put back.
+        If the state of any is unknown, reset all with seeds derived from `restart` and return
+        False.
         """
         self.reset([env_seed(seed, restart) for seed in self.seeds])
         if any(one is None for one in metadata):
@@ -214,20 +210,20 @@ class VectorEnv:
         obs = arrays.get("obs")
         if obs is None or obs.shape != self.obs.shape:
             raise UserError("the checkpoint's environments have no observations that fit this run")
-        self._sound(self.vector.ask("restore", states))
+        self._require_answers(self.vector.ask("restore", states))
         self.obs = obs
         return True
 
     def _env_states(self) -> list[EnvState | None]:
-        return self._sound(self.vector.call("env_state"))
+        return self._require_answers(self.vector.call("env_state"))
 
     def close(self, terminate: bool = False) -> None:
-        """Let every environment close; `terminate` ends processes at once, whatever they do."""
+        """Close every environment; `terminate` kills worker processes at once."""
         self.vector.close(terminate)
 
 
-def _is_sane(values: Any) -> bool:
-    """Whether all are finite and of a size that a task can mean; NaN is within no limits."""
+def _is_finite(values: Any) -> bool:
+    """Return whether all are finite and within `LARGEST`."""
     return bool((np.abs(values) <= LARGEST).all())
 
 
@@ -236,10 +232,10 @@ def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
 
 
 def env_seed(seed: int, index: int) -> int:
-    """A seed for one environment, far from its neighbours'."""
+    """Return a seed for one environment, independent of those of other indices."""
     return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
 def episode_seed(seed: int, episode: int) -> int:
-    """A seed for the start of an evaluation episode; never one that training starts from."""
+    """Return a seed for an evaluation episode, distinct from the seeds of training."""
     return int(np.random.SeedSequence([seed, episode, 0xE7A1]).generate_state(1)[0])

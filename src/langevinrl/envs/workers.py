@@ -1,4 +1,4 @@
-"""Environments in processes of their own: started, left alone by signals, and ended."""
+"""Worker processes, one for each environment."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from langevinrl.envs.faults import died, late, raised
 from langevinrl.envs.serial import perform
 from langevinrl.errors import STOP_SIGNALS, UserError
 
-CLOSE_SECONDS = 5.0  # for an environment to close by itself
-BUILD_SECONDS = 300.0  # for one to be built, if that is more than a step may take
+CLOSE_SECONDS = 5.0  # time for an environment to close
+BUILD_SECONDS = 300.0  # time to build one, if the limit of a step is shorter
 ANSWERED, REFUSED = "answered", "refused"
 
 
 class Workers:
-    """One process for each environment; it ends when this object ends it, or with the run.
+    """One process for each environment; all end with the run.
 
-    Ctrl-C and a cluster's warning reach the whole group of processes.  They are for the loop,
-    which saves before it stops and needs its environments for that.  Everything goes through
-    pipes: there is no shared memory and no semaphore that a killed run could leave behind.
+    Stop signals reach the whole process group.  Workers ignore them: the training loop saves before
+    it stops, and needs its environments for that.  Data goes through pipes, so that a killed run
+    leaves neither shared memory nor semaphores behind.
     """
 
     def __init__(
         self, make: Callable[[], gym.Env[Any, Any]], count: int, timeout: float = 0.0
     ) -> None:
-        """`timeout` is the seconds that an answer may take; 0 is no limit."""
+        """`timeout` limits the seconds of an answer; 0 is no limit."""
         require_main_guard()
         self.make, self.timeout, self.closed = CloudpickleWrapper(make), timeout, False
         self.processes: list[BaseProcess] = []
         self.pipes: list[Connection] = []
-        self.pending = False  # answers are awaited
-        # Python ends such processes by SIGTERM when it exits, and waits; these would not heed it.
+        self.pending = False  # waiting for answers
+        # At exit Python sends SIGTERM to its children and waits, and workers ignore SIGTERM.
         self.at_exit = functools.partial(_kill_if_alive, weakref.ref(self))
         atexit.register(self.at_exit)
-        # Forked from a clean process: a fork of this one, where JAX has threads, may hang.
+        # A fork of this process may hang, since JAX has threads.
         multiprocessing.set_forkserver_preload(["langevinrl.envs.vector"])
         try:
             for lane in range(count):
@@ -68,8 +68,8 @@ class Workers:
         process = context.Process(
             target=serve, args=(theirs, self.make), name=f"environment-{lane}", daemon=True
         )
-        # The server that forks them starts with the first and, like them, leaves signals alone.
-        with _signals_held():
+        # The fork server starts with the first worker and inherits the blocked signals.
+        with _signals_blocked():
             process.start()
         theirs.close()
         return process, ours
@@ -77,14 +77,14 @@ class Workers:
     def ask(
         self, command: str, values: Sequence[Any], lanes: Sequence[int] | None = None
     ) -> list[Any]:
-        """Every environment's answer, or those of some; a Fault for one that failed."""
+        """Run a command in all environments or in `lanes`; a failure is answered by a Fault."""
         chosen = range(len(self.pipes)) if lanes is None else lanes
         self.pending = True
         for lane, value in zip(chosen, values, strict=True):
-            with contextlib.suppress(OSError):  # it is gone, and reading will say so
+            with contextlib.suppress(OSError):  # a dead process is reported by the read below
                 self.pipes[lane].send((command, value))
         limit = self.timeout
-        if limit and command == "call":  # the first, which is answered when it has been built
+        if limit and command == "call":  # the first call waits until the environment is built
             limit = max(limit, BUILD_SECONDS)
         end = time.monotonic() + limit if limit else None
         answers = [self._answer(lane, command, limit, end) for lane in chosen]
@@ -106,18 +106,18 @@ class Workers:
         return value
 
     def call(self, name: str) -> list[Any]:
-        """An attribute of each environment; a method is called."""
+        """Return an attribute of each environment, or the result if it is a method."""
         return self.ask("call", [name] * len(self.pipes))
 
     def rebuild(self, lane: int) -> None:
-        """Another process in the place of one whose environment failed."""
+        """Replace the process of a failed environment by a new one."""
         self._kill(lane)
         self.pipes[lane].close()
         self.processes[lane], self.pipes[lane] = self._start(lane)
-        self.ask("call", ["task"], [lane])  # until it is built, for which there is more time
+        self.ask("call", ["task"], [lane])  # waits for the build, which has a longer limit
 
     def close(self, terminate: bool = False) -> None:
-        """Ask each to close and give it a few seconds; with `terminate`, end all at once."""
+        """Close each environment within a few seconds; `terminate` kills all at once."""
         if self.closed:
             return
         self.closed = True
@@ -134,7 +134,7 @@ class Workers:
         atexit.unregister(self.at_exit)
 
     def kill(self) -> None:
-        """End all processes at once, whatever they do."""
+        """Kill all processes."""
         for lane in range(len(self.processes)):
             self._kill(lane)
 
@@ -151,9 +151,9 @@ def _kill_if_alive(reference: weakref.ref[Workers]) -> None:
 
 
 def serve(pipe: Connection, make: Callable[[], gym.Env[Any, Any]]) -> None:
-    """A worker: builds its environment, does what it is asked, and ends when told or left alone."""
-    leave_signals_to_the_loop()
-    threading.Thread(target=_end_with_the_run, daemon=True).start()
+    """Run a worker: build the environment and answer commands until the run ends."""
+    ignore_stop_signals()
+    threading.Thread(target=_exit_with_the_run, daemon=True).start()
     try:
         env = make()
     except Exception as error:
@@ -178,19 +178,19 @@ def _send_error(pipe: Connection, command: str, error: Exception) -> None:
         pipe.send((ANSWERED, raised(command, error)))
 
 
-def _end_with_the_run() -> None:
-    """Nobody may ever ask a step that hangs for its result again; then this process ends, too."""
+def _exit_with_the_run() -> None:
+    """Exit after the run has ended, even if a step hangs."""
     run = multiprocessing.parent_process()
     if run is not None:
         wait([run.sentinel])
-        time.sleep(CLOSE_SECONDS)  # for an environment that closes
+        time.sleep(CLOSE_SECONDS)  # time for the environment to close
         os._exit(1)
 
 
-def leave_signals_to_the_loop() -> None:
-    """Called in a worker: what asks a run to stop does not stop its environments.
+def ignore_stop_signals() -> None:
+    """Ignore stop signals in a worker.
 
-    By a function that does nothing, as programs that an environment starts would inherit SIG_IGN.
+    With an empty handler: programs that an environment starts would inherit SIG_IGN.
     """
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
@@ -198,8 +198,8 @@ def leave_signals_to_the_loop() -> None:
 
 
 @contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """What is started within it does not hear what asks a run to stop; this process does, after."""
+def _signals_blocked() -> Iterator[None]:
+    """Block stop signals, so that a process started here inherits the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
@@ -208,15 +208,14 @@ def _signals_held() -> Iterator[None]:
 
 
 def require_main_guard() -> None:
-    """Refuses to start processes from the open code of a script.
+    """Raise if a script starts processes outside of `if __name__ == "__main__":`.
 
-    Each process imports the script to find what it defines.  Code that is not under
-    `if __name__ == "__main__":` would run again there, and start processes in its turn.
+    Each process imports the script, so that unguarded code would start processes again.
     """
     main = sys.modules["__main__"]
     path, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
     if path is None or (spec is not None and spec.name.endswith("__main__")):
-        return  # a notebook, or a package run by `python -m`: neither is imported again
+        return  # a notebook or `python -m package`, which processes do not import
     line = _running_line(main.__dict__)
     if line is not None and not _is_guarded(Path(path), line):
         raise UserError(
@@ -227,7 +226,7 @@ def require_main_guard() -> None:
 
 
 def _running_line(namespace: dict[str, Any]) -> int | None:
-    """The line of the main script that is being run; None in a thread of its own."""
+    """Return the line of the main script that is running; None in another thread."""
     frame: Any = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "<module>" and frame.f_globals is namespace:
@@ -237,11 +236,11 @@ def _running_line(namespace: dict[str, Any]) -> int | None:
 
 
 def _is_guarded(path: Path, line: int) -> bool:
-    """Whether a line of a script stands under a condition on `__name__`."""
+    """Return whether a line of a script is under a condition on `__name__`."""
     try:
         tree = ast.parse(path.read_text())
     except (OSError, ValueError, SyntaxError):
-        return True  # not a script that can be read: leave it to Python
+        return True  # not readable as a script: leave it to Python
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and node.lineno <= line <= (node.end_lineno or 0):
             names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}

@@ -13,8 +13,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from langevinrl.envs.factory import EnvLike, as_factory
-from langevinrl.envs.source import identify
+from langevinrl.envs.factory import EnvLike, as_factory, identify
 from langevinrl.errors import UserError, unknown
 from langevinrl.policies.chain import act
 from langevinrl.policies.methods import describe

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.agents import Agent, Refining
-from langevinrl.envs.vector import EnvFactory, VectorEnv, episode_seed
+from langevinrl.envs.factory import EnvFactory
+from langevinrl.envs.vector import VectorEnv, episode_seed
 from langevinrl.errors import UserError, field
 from langevinrl.registry import METHODS
 from langevinrl.runs.compiled import compile_once

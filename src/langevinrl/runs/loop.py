@@ -13,7 +13,8 @@ import numpy as np
 
 from langevinrl.agents import Agent
 from langevinrl.envs.check import require_sound
-from langevinrl.envs.vector import EnvFactory, VectorEnv, as_factory
+from langevinrl.envs.factory import EnvFactory, as_factory
+from langevinrl.envs.vector import VectorEnv
 from langevinrl.logs.episodes import EpisodeStats
 from langevinrl.replay.buffer import Replay
 from langevinrl.replay.n_step import discount_of

@@ -11,8 +11,7 @@ import jax
 import numpy as np
 
 from langevinrl.agents import Agent
-from langevinrl.envs.factory import EnvLike, as_factory
-from langevinrl.envs.source import EnvSource
+from langevinrl.envs.factory import EnvLike, EnvSource, as_factory
 from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError

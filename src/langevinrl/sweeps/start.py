@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from langevinrl.envs.vector import task_sizes
+from langevinrl.envs.build import task_sizes
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import RunConfig
 from langevinrl.storage.folder import SWEEP

@@ -1,0 +1,159 @@
+"""The attributes in which known environments and wrappers keep their state.
+
+Tests save and restore each family in the middle of an episode and compare bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from langevinrl.envs.flat import FlatWrapper
+from langevinrl.errors import UserError
+
+# Wrappers that apply a function to each step have no state, nor have their subclasses.
+STATELESS = (
+    gym.wrappers.TransformAction,
+    gym.wrappers.TransformObservation,
+    gym.wrappers.TransformReward,
+)
+# The state of other wrappers.  A subclass is unknown: it may keep more.
+WRAPPERS: dict[type[Any], tuple[str, ...]] = {
+    FlatWrapper: (),
+    gym.wrappers.OrderEnforcing: (),
+    gym.wrappers.PassiveEnvChecker: (),
+    gym.wrappers.TimeLimit: (),  # its counter is saved separately
+    gym.wrappers.NormalizeObservation: ("obs_rms.mean", "obs_rms.var", "obs_rms.count"),
+    gym.wrappers.NormalizeReward: (
+        "return_rms.mean", "return_rms.var", "return_rms.count", "discounted_reward",
+    ),
+    gym.wrappers.RecordEpisodeStatistics: ("episode_count", "episode_returns", "episode_lengths"),
+    gym.wrappers.TimeAwareObservation: ("timesteps",),
+}  # fmt: skip
+# Prefixes of model arrays that some tasks change at reset, such as the position of a target.
+MODEL_PREFIXES = ("body_", "geom_", "site_", "wrap_")
+
+
+class Field(NamedTuple):
+    """An attribute that is part of the state: `name` of `owner`."""
+
+    label: str
+    owner: Any
+    name: str
+
+
+class Layout(NamedTuple):
+    """The places in which one environment keeps its state."""
+
+    fields: list[Field]
+    data: Any = None  # MuJoCo's mjData
+    model: Any = None  # MuJoCo's mjModel
+    changes_model: bool = False  # a reset changes arrays of the model
+    generators: tuple[Any, ...] = ()  # besides the environment's own np_random
+    between_steps: bool = False  # it stops after mj_step1, whose contacts the next step uses
+
+
+def wrapper_fields(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> list[Field] | None:
+    """Return the state of a wrapper; None if it is unknown."""
+    if isinstance(wrapper, STATELESS):
+        return []
+    paths = WRAPPERS.get(type(wrapper))
+    return None if paths is None else [_field(wrapper, path) for path in paths]
+
+
+def _field(owner: Any, path: str) -> Field:
+    *parts, name = path.split(".")
+    for part in parts:
+        owner = getattr(owner, part)
+    return Field(path, owner, name)
+
+
+def layout_of(env: Any) -> Layout | None:
+    """Return the layout of a known kind of environment; None if it is unknown."""
+    module = type(env).__module__
+    if module.startswith("gymnasium.envs.mujoco"):
+        # Only Gymnasium's: other MuJoCo environments may keep a goal outside of mjData.
+        return Layout([], env.data, env.model)
+    if module.startswith("gymnasium.envs.classic_control"):
+        return Layout([Field("state", env, "state")])
+    if module.startswith("gymnasium_robotics.envs"):
+        return _robotics(env, module.split(".")[2])
+    if module == "shimmy.dm_control_compatibility":
+        return _dm_control(env._env)
+    return None
+
+
+def _robotics(env: Any, family: str) -> Layout | None:
+    """Return the layout of Fetch, the Shadow hand, Adroit or a maze."""
+    if family in ("fetch", "shadow_dexterous_hand"):
+        return Layout([Field("goal", env, "goal")], env.data, env.model, True)
+    if family == "adroit_hand":
+        fields = [Field("tar_length", env, "tar_length")] if hasattr(env, "tar_length") else []
+        return Layout(fields, env.data, env.model, True)
+    body = getattr(env, "ant_env", None) or getattr(env, "point_env", None)
+    if family == "maze" and body is not None:
+        fields = [Field(name, env, name) for name in ("goal", "reset_pos")]
+        fields.append(Field("init_qpos", body, "init_qpos"))
+        return Layout(fields, body.data, body.model, True, (body.np_random,))
+    return None
+
+
+def _dm_control(env: Any) -> Layout | None:
+    """Return the layout of a control suite task; composer tasks keep more and are unknown."""
+    task = env.task
+    if not type(task).__module__.startswith("dm_control.suite."):
+        return None
+    fields = [Field(f"env.{name}", env, name) for name in ("_step_count", "_reset_next_step")]
+    plain = (bool, int, float, np.ndarray, np.generic)
+    fields += [Field(f"task.{k}", task, k) for k, v in vars(task).items() if isinstance(v, plain)]
+    return Layout(fields, env.physics.data.ptr, env.physics.model.ptr, True, between_steps=True)
+
+
+def simulation_arrays(layout: Layout) -> dict[str, np.ndarray]:
+    """Return MuJoCo's own arrays, not copies: those of the data and, if it changes, the model."""
+    arrays = dict(_data_arrays(layout.data, layout.model))
+    return arrays | dict(_model_arrays(layout.model)) if layout.changes_model else arrays
+
+
+def _data_arrays(data: Any, model: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield every array of mjData that has a fixed size.
+
+    Positions and velocities are not enough: rewards and observations read values that lag the last
+    substep, so that recomputing them would change bytes.  Contacts and constraints vary in size.
+    They are empty in new data, and the next step or `mj_step1` rebuilds them.
+    """
+    new = type(data)(model)
+    for name in dir(new):
+        value = None if name.startswith("_") else getattr(new, name, None)
+        # MuJoCo 2.3.7 has uninitialised constraint arrays in new data.
+        if isinstance(value, np.ndarray) and value.size and not name.startswith("efc_"):
+            yield name, getattr(data, name)
+
+
+def _model_arrays(model: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of mjModel that tasks change."""
+    for name in dir(model):
+        value = getattr(model, name, None) if name.startswith(MODEL_PREFIXES) else None
+        if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
+            yield f"model/{name}", value
+
+
+def write_arrays(targets: dict[str, np.ndarray], saved: dict[str, np.ndarray]) -> None:
+    """Write saved arrays into those of a simulation; raise unless names and shapes agree."""
+    odd, lost = sorted(saved.keys() - targets.keys()), sorted(targets.keys() - saved.keys())
+    if odd or lost:
+        difference = f"has {', '.join(odd[:3])}" if odd else f"lacks {', '.join(lost[:3])}"
+        raise UserError(
+            f"the environment's saved state {difference}, unlike this simulator: it was saved with "
+            "another version of it (versions.json says which)"
+        )
+    for name, target in targets.items():
+        if target.shape != saved[name].shape:
+            raise UserError(
+                f"the environment's saved {name} has shape {saved[name].shape}; expected "
+                f"{target.shape}: it was saved with another simulator or task"
+            )
+        target[...] = saved[name]
