@@ -1,4 +1,4 @@
-"""Soft policies drawn straight from the critic by Langevin dynamics.
+"""Reinforcement learning that samples soft policies from the critic by Langevin dynamics.
 
 import langevinrl as lrl
 
@@ -36,9 +36,9 @@ __all__ = [
     "sweep", "train",
 ]  # fmt: skip
 
-_MODULES = ("callbacks", "samplers")  # that are public as they are
-# Where each public name lives: a room, and the name there if it is another.
-_ROOMS = {
+_MODULES = ("callbacks", "samplers")  # public as a whole
+# Module of each public name, and its name there if it differs.
+_HOMES = {
     "METHODS": "registry",
     "Agent": "agents",
     "Batch": "types",
@@ -60,10 +60,10 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    # On first use, so that the command line answers and reports are drawn without loading JAX.
+    # Imported on first use, so that the command line and reports do not load JAX.
     if name in _MODULES:
         return importlib.import_module(f"langevinrl.{name}")
-    if name not in _ROOMS:
+    if name not in _HOMES:
         raise AttributeError(f"module 'langevinrl' has no attribute {name!r}")
-    room, _, inner = _ROOMS[name].partition(":")
+    room, _, inner = _HOMES[name].partition(":")
     return getattr(importlib.import_module(f"langevinrl.{room}"), inner or name)

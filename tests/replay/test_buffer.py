@@ -1,8 +1,6 @@
-"""The ring: what it keeps, what it draws, what it lets be rewritten."""
+"""The replay buffer: storing, sampling, rewriting, memory."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ SPEC = Spec(obs_dim=2, act_dim=1)
 
 
 def step(number: int, num_envs: int = 2, num_seeds: int = 1) -> Transition:
-    """The `number`th vector step: every entry of a transition holds its serial number."""
+    """Return the `number`th vector step, in which every value is the transition's number."""
     serial = number * num_envs + np.arange(num_envs, dtype=np.float32)
     lanes = serial[None] + 1000 * np.arange(num_seeds, dtype=np.float32)[:, None]
     wide = np.repeat(lanes[..., None], 2, axis=-1)
@@ -30,7 +28,7 @@ def filled(capacity: int, steps: int, seeds: tuple[int, ...] = (0,)) -> Replay:
     return ring
 
 
-def test_the_ring_wraps_and_keeps_the_last() -> None:
+def test_a_full_buffer_overwrites_the_oldest_rows() -> None:
     ring = filled(capacity=5, steps=4)  # eight transitions, two a step, across the seam
     np.testing.assert_array_equal(ring.rings["reward"][0], [5, 6, 7, 3, 4])
     assert (ring.size, ring.position) == (5, 3)
@@ -38,14 +36,14 @@ def test_the_ring_wraps_and_keeps_the_last() -> None:
     np.testing.assert_array_equal(ring.next_obs(np.array([[1]]))[0, 0], [6.5, 6.5])
 
 
-def test_before_it_is_full_only_what_was_added_is_drawn() -> None:
+def test_only_filled_rows_are_sampled() -> None:
     ring = filled(capacity=100, steps=3)
     batch = ring.sample(500)
     assert set(np.unique(batch.reward)) == set(range(6))
     assert ring.size == 6
 
 
-def test_a_batch_holds_whole_transitions_with_the_seed_axis_first() -> None:
+def test_a_batch_has_whole_transitions_and_the_seed_axis_first() -> None:
     batch = filled(capacity=50, steps=10, seeds=(0, 1)).sample(7)
     assert batch.obs.shape == batch.next_obs.shape == (2, 7, 2)
     assert batch.action.shape == (2, 7, 1)
@@ -58,7 +56,7 @@ def test_a_batch_holds_whole_transitions_with_the_seed_axis_first() -> None:
     np.testing.assert_array_equal(batch.reward[1], batch.row[1] + 1000)  # a lane never mixes
 
 
-def test_draws_are_uniform_with_replacement() -> None:
+def test_sampling_is_uniform_with_replacement() -> None:
     ring, draws, cells = filled(capacity=64, steps=40), 64_000, 64
     counts = np.bincount(ring.sample(draws).row[0], minlength=cells)
     expected = draws / cells
@@ -67,7 +65,7 @@ def test_draws_are_uniform_with_replacement() -> None:
     assert len(np.unique(ring.sample(64).row)) < 64
 
 
-def test_a_seed_draws_the_same_alone_or_among_others() -> None:
+def test_a_seed_samples_the_same_alone_or_with_others() -> None:
     among, alone = filled(50, 20, seeds=(7, 4)), filled(50, 20, seeds=(4,))
     for _ in range(3):
         many, one = among.sample(16), alone.sample(16)
@@ -90,55 +88,23 @@ def test_an_extra_column_starts_as_its_source_and_can_be_rewritten() -> None:
     lane = [20, 20, 20, -1003, -1004, 20, 0, 0, 0, 0]
     np.testing.assert_array_equal(ring.rings["improved"][1, :, 0], lane)
     np.testing.assert_array_equal(ring.rings["action"][0, :6, 0], [0, -1, -2, -3, -4, -5])
-    for number in range(3, 6):  # come round again, a row starts as its source once more
+    for number in range(3, 6):  # an overwritten row starts as its source again
         ring.add(step(number, num_seeds=2))
     np.testing.assert_array_equal(ring.rings["improved"][0, :2], ring.rings["action"][0, :2])
 
 
-@pytest.mark.parametrize("steps", [4, 30])
-def test_restored_it_draws_the_same_next(steps: int) -> None:
-    ring = filled(capacity=25, steps=steps, seeds=(3, 5))
-    ring.sample(8)
-    arrays = {name: array.copy() for name, array in ring.arrays().items()}
-    metadata = json.loads(json.dumps(ring.metadata()))
-    other = Replay(SPEC, 25, (3, 5), num_envs=2)
-    other.restore(arrays, metadata)
-    for number in (50, 51):
-        for left, right in zip(ring.sample(9)[:6], other.sample(9)[:6], strict=True):
-            np.testing.assert_array_equal(left, right)
-        ring.add(step(number, num_seeds=2))
-        other.add(step(number, num_seeds=2))
-    assert ring.arrays()["reward"].shape == (2, min(25, 2 * steps + 4))
-
-
-def test_a_checkpoint_of_other_sizes_is_refused() -> None:
-    ring = filled(capacity=25, steps=4)
-    sizes: list[tuple[Spec, int, int]] = [
-        (Spec(3, 1), 25, 2),
-        (SPEC, 5, 2),
-        (SPEC, 26, 2),
-        (SPEC, 25, 1),
-    ]
-    for spec, capacity, num_envs in sizes:
-        other = Replay(spec, capacity, (0,), num_envs=num_envs)
-        with pytest.raises(UserError, match="does not fit"):
-            other.restore(ring.arrays(), ring.metadata())
-
-
-def test_what_it_will_need_is_known_before_it_is_claimed() -> None:
+def test_num_bytes_is_the_size_of_its_arrays() -> None:
     ring = Replay(SPEC, 1000, (0, 1), {"improved": "action"})
     assert ring.num_bytes == 4 * 2 * 1000 * (2 + 1 + 1 + 1 + 1 + 1)
     claimed = [ring.final_obs.place, *ring.rings.values()]
     assert ring.num_bytes == sum(array.nbytes for array in claimed)
 
 
-def test_too_big_is_refused_with_a_capacity_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_buffer_too_large_for_memory_is_refused_with_a_capacity_that_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(room, "free_memory", lambda: 24_000_000)  # bytes; a transition takes 24
     with pytest.raises(UserError, match=r"capacity=800000 or fewer seeds") as caught:
         Replay(SPEC, 10_000_000, (0,))
     assert "0.2 GB" in str(caught.value)
     Replay(SPEC, 800_000, (0,))
-
-
-def test_free_memory_is_a_number_of_bytes() -> None:
-    assert 2**20 < room.free_memory() < 2**50

@@ -1,4 +1,4 @@
-"""Free memory is the machine's or what a container's limit leaves, whichever is less."""
+"""Free memory of the machine and of a container's limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from langevinrl.replay.memory import free_memory
 
 
 def machine(root: Path, groups: str, files: dict[str, str]) -> Path:
-    """A tree as Linux shows it; 8 GiB free in all."""
+    """Write the files that Linux has, with 8 GiB free."""
     content = {"proc/meminfo": "MemTotal: 1 kB\nMemAvailable: 8388608 kB\n"}
     content |= {"proc/self/cgroup": groups}
     for name, text in (content | files).items():
@@ -56,10 +56,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_limit_leaves(name: str, tmp_path: Path) -> None:
+def test_free_memory_respects_the_tightest_limit(name: str, tmp_path: Path) -> None:
     groups, files, expected = CASES[name]
     assert free_memory(machine(tmp_path, groups, files)) == expected
 
 
-def test_this_machine_has_some() -> None:
+def test_free_memory_of_this_machine() -> None:
     assert 2**20 < free_memory() < 2**50

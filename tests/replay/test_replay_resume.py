@@ -1,4 +1,4 @@
-"""Replay in a run taken up again: from an older checkpoint, or with environments begun afresh."""
+"""The replay buffer of a resumed run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langevinrl.runs.loop import Run
 from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import REPLAY
 
-CUT, END, CAPACITY = 4, 9, 50  # iterations; the ring has come round before the cut
+CUT, END, CAPACITY = 4, 9, 50  # iterations; the buffer has wrapped before the cut
 
 
 def config(env: str, n_step: int = 1) -> RunConfig:
@@ -26,33 +26,7 @@ def all_next_obs(replay: Replay) -> np.ndarray:
     return replay.next_obs(np.tile(np.arange(replay.size), (2, 1)))
 
 
-def as_before(saved: CheckpointData, replay: Replay) -> CheckpointData:
-    """The checkpoint as it was when next observations were a column."""
-    arrays = {name: array.copy() for name, array in saved.arrays[REPLAY].items()}
-    for name in ("newest", "final_row", "final_obs"):
-        del arrays[name]
-    arrays["next_obs"] = all_next_obs(replay)
-    kept = ("size", "position", "generators")
-    metadata = {name: saved.metadata["replay"][name] for name in kept}
-    return CheckpointData(saved.arrays | {REPLAY: arrays}, saved.metadata | {"replay": metadata})
-
-
-def test_a_run_goes_on_exactly_from_a_checkpoint_of_before() -> None:
-    with Run(config("toys:golden")) as whole:
-        whole.until(CUT)
-        older = as_before(whole.checkpoint({}), whole.replay)
-        assert len(whole.replay.arrays()["final_row"])  # there are ends among the rows
-        whole.until(END)
-    with Run(config("toys:golden"), start=older) as resumed:
-        assert resumed.exact and not older.arrays[REPLAY]
-        resumed.until(END)
-    for name, array in whole.replay.arrays().items():
-        np.testing.assert_array_equal(array, resumed.replay.arrays()[name], err_msg=name)
-    assert whole.replay.metadata() == resumed.replay.metadata()
-    jax.tree.map(np.testing.assert_array_equal, whole.state, resumed.state)
-
-
-def test_a_run_with_returns_of_several_steps_goes_on_exactly() -> None:
+def test_a_run_with_n_step_returns_resumes_exactly() -> None:
     with Run(config("toys:golden", n_step=3)) as whole:
         whole.until(CUT)
         saved = whole.checkpoint({})
@@ -68,8 +42,7 @@ def test_a_run_with_returns_of_several_steps_goes_on_exactly() -> None:
     assert any((np.asarray(a) != np.asarray(b)).any() for a, b in leaves)
 
 
-def test_environments_that_started_afresh_do_not_change_what_was_seen() -> None:
-    """Their first observation is no row's next one, though no episode is said to have ended."""
+def test_restarted_environments_do_not_change_stored_next_observations() -> None:
     with Run(config("toys:unsaved")) as run:
         run.until(CUT)
         saved = run.checkpoint({})

@@ -1,4 +1,4 @@
-"""Each observation stored once gives what two stored copies give, whatever happens."""
+"""Replay against a simple buffer that stores every next observation, and damaged checkpoints."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from langevinrl.replay.buffer import Replay
 from langevinrl.types import Spec, Transition
 
 SPEC = Spec(obs_dim=2, act_dim=1)
-# Few, so that what follows an episode's end is sometimes just what ended it; and odd ones.
+# Few values, so that a new episode sometimes starts with the observation the last one ended with.
 VALUES = np.array([0.0, -0.0, 1.0, np.nan], np.float32)
 
 
 @dataclass
 class Story:
-    """The same things happening to both, from random numbers that `seed` stands for."""
+    """The same random events applied to both buffers."""
 
     capacity: int
     num_envs: int
@@ -35,7 +35,8 @@ class Story:
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
-        self.plain = PlainReplay(SPEC, self.capacity, range(self.num_seeds), self.columns)
+        seeds = range(self.num_seeds)
+        self.plain = PlainReplay(SPEC, self.capacity, seeds, self.columns, self.num_envs)
         self.shared = self.empty()
         self.now = self.observe()
 
@@ -47,30 +48,33 @@ class Story:
         return self.random.choice(VALUES, (self.num_seeds, self.num_envs, SPEC.obs_dim))
 
     def step(self, breaks: list[bool]) -> None:
-        """Step all environments; where `breaks`, an episode ends and a fresh one begins."""
+        """Step all environments; where `breaks`, an episode ends, half of them by a time limit."""
         shape = (self.num_seeds, self.num_envs)
         ended = np.resize(breaks, shape)
         action, reward = self.random.normal(size=(2, *shape)).astype(np.float32)
-        bootstrap = 1 - ended.astype(np.float32)
+        bootstrap = np.where(ended & (reward > 0), 0, 1).astype(np.float32)
         next_obs = self.observe()
         transition = Transition(self.now, action[..., None], reward, bootstrap, next_obs)
         self.plain.add(transition)
         self.shared.add(transition)
         self.now = np.where(ended[..., None], self.observe(), next_obs)
-        next_obs[...] = 7.0  # its owner may use the memory again
+        next_obs[...] = 7.0  # its owner may reuse the memory
 
-    def draw(self, number: int) -> None:
-        """Draw from both, and as DIPO does write to the rows that were drawn."""
+    def draw(self, number: int, n_step: int, gamma: float) -> None:
+        """Sample from both, and write to the sampled rows as DIPO does."""
         if not self.plain.size:
             return
-        one, other = self.plain.sample(number), self.shared.sample(number)
+        one, other = (
+            replay.sample(number, n_step=n_step, gamma=gamma)
+            for replay in (self.plain, self.shared)
+        )
         same_bytes(one._asdict() | one.extra, other._asdict() | other.extra)
         values = self.random.normal(size=one.action.shape).astype(np.float32)
         for replay in (self.plain, self.shared):
             replay.rewrite(one.row, {name: values for name in self.columns})
 
     def reload(self, older: bool) -> None:
-        """Save and load, perhaps as older versions saved."""
+        """Save and load, in the present format or in an older one."""
         source = self.plain if older else self.shared
         saved = save({k: np.asarray(a, order="C") for k, a in source.arrays().items()})
         metadata = json.loads(json.dumps(source.metadata()))
@@ -84,17 +88,17 @@ class Story:
         return {k: np.asarray(a, order="C") for k, a in self.shared.arrays().items()}
 
     def restart(self) -> None:
-        """Begin fresh episodes without a word, as after a resume that could not be exact."""
+        """Start new episodes without notice, as after a resume that could not be exact."""
         self.now = self.observe()
 
     def compare(self) -> None:
-        """Every row, to the byte."""
+        """Compare every row, byte by byte."""
         plain = self.plain.arrays()
         rows = np.tile(np.arange(self.plain.size), (self.num_seeds, 1))
         shared = {name: array for name, array in self.shared.arrays().items() if name in plain}
         same_bytes(plain, shared | {"next_obs": self.shared.next_obs(rows)})
         final = self.shared.final_obs
-        assert final.num_used - len(final.given_back) == np.count_nonzero(final.place)
+        assert final.num_used - len(final.free) == np.count_nonzero(final.place)
 
 
 def same_bytes(one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -107,7 +111,12 @@ def same_bytes(one: dict[str, Any], other: dict[str, Any]) -> None:
 EVENTS = st.one_of(
     st.tuples(st.just("step"), st.lists(st.booleans(), min_size=1, max_size=6)),
     st.tuples(st.just("step"), st.just([False])),
-    st.tuples(st.just("draw"), st.integers(1, 8)),
+    st.tuples(
+        st.just("draw"),
+        st.integers(1, 8),
+        st.integers(1, 7),
+        st.sampled_from([0.0, 0.5, 0.99, 1.0]),
+    ),
     st.tuples(st.just("reload"), st.booleans()),
     st.tuples(st.just("restart")),
 )
@@ -122,7 +131,7 @@ EVENTS = st.one_of(
     seed=st.integers(0, 99),
     events=st.lists(EVENTS, min_size=1, max_size=30),
 )
-def test_it_is_the_plain_one(
+def test_it_equals_the_simple_buffer(
     num_envs: int,
     room: int,
     num_seeds: int,
@@ -137,7 +146,7 @@ def test_it_is_the_plain_one(
 
 
 def lane(length: int | None, steps: int, capacity: int = 40) -> Replay:
-    """Three environments of two seeds whose episodes all end after `length` steps."""
+    """Return a buffer of three environments whose episodes all end after `length` steps."""
     ring = Replay(SPEC, capacity, (0, 1), num_envs=3)
     serial = np.arange(6, dtype=np.float32).reshape(2, 3, 1)
     now = np.repeat(serial, SPEC.obs_dim, axis=-1)
@@ -149,7 +158,7 @@ def lane(length: int | None, steps: int, capacity: int = 40) -> Replay:
 
 
 @pytest.mark.parametrize(("length", "most"), [(None, 0), (5, 2 * 3 * 3), (1, 2 * 40)])
-def test_an_end_costs_one_more_observation_and_its_place_is_used_again(
+def test_an_episode_end_takes_one_observation_whose_place_is_reused(
     length: int | None, most: int
 ) -> None:
     ring = lane(length, steps=200)  # fifteen times round
@@ -157,11 +166,11 @@ def test_an_end_costs_one_more_observation_and_its_place_is_used_again(
     assert ring.arrays()["final_obs"].shape[0] <= most
 
 
-def test_a_restored_replay_has_taken_the_arrays_over() -> None:
+def test_restoring_empties_the_table_of_arrays() -> None:
     ring = lane(5, steps=50)
     arrays = {name: array.copy() for name, array in ring.arrays().items()}
     for array in arrays.values():
-        array.flags.writeable = False  # as from a file that is mapped
+        array.flags.writeable = False  # as from a mapped file
     other = Replay(SPEC, 40, (0, 1), num_envs=3)
     other.restore(arrays, ring.metadata())
     assert arrays == {}
@@ -180,23 +189,29 @@ def test_a_restored_replay_has_taken_the_arrays_over() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_replay_that_cannot_be_this_run_s_is_refused(change: dict[str, Any]) -> None:
+def test_restoring_other_sizes_is_refused(change: dict[str, Any]) -> None:
     ring = lane(5, steps=50)
     with pytest.raises(UserError, match="does not fit this run"):
         Replay(SPEC, 40, (0, 1), num_envs=3).restore(ring.arrays(), ring.metadata() | change)
 
 
-def test_an_older_replay_that_has_wrapped_fits_its_own_capacity_only() -> None:
+def test_restoring_another_observation_size_is_refused() -> None:
+    ring = lane(5, steps=50)
+    with pytest.raises(UserError, match="does not fit this run: obs differs"):
+        Replay(Spec(3, 1), 40, (0, 1), num_envs=3).restore(ring.arrays(), ring.metadata())
+
+
+def test_an_older_wrapped_buffer_fits_only_its_own_capacity() -> None:
     older = PlainReplay(SPEC, 40, (0, 1))
     arrays, metadata = older.arrays(), older.metadata() | {"size": 40, "position": 2}
-    with pytest.raises(UserError, match="40 rows, the next at 2, cannot be of 60"):
+    with pytest.raises(UserError, match="40 rows with the next at 2 is impossible for 60"):
         Replay(SPEC, 60, (0, 1), num_envs=3).restore(arrays, metadata)
 
 
 @pytest.mark.parametrize(
     "rows", [[[0, 40]], [[2, 0]], [[0, -1]], [[0, 5], [0, 5]], [[1, 0], [0, 0]]], ids=str
 )
-def test_final_observations_of_rows_that_are_not_there_are_refused(rows: list[list[int]]) -> None:
+def test_final_observations_of_impossible_rows_are_refused(rows: list[list[int]]) -> None:
     ring = lane(None, steps=50)
     final = {
         "final_row": np.array(rows, np.int32),
@@ -207,9 +222,9 @@ def test_final_observations_of_rows_that_are_not_there_are_refused(rows: list[li
 
 
 @pytest.mark.parametrize("generators", [[], None, [{}, {}], [{"bit_generator": "MT19937"}] * 2])
-def test_generators_that_are_none_are_refused(generators: Any) -> None:
+def test_invalid_generators_are_refused(generators: Any) -> None:
     ring = lane(None, steps=50)
-    with pytest.raises(UserError, match="no sound generators"):
+    with pytest.raises(UserError, match="invalid generators"):
         Replay(SPEC, 40, (0, 1), num_envs=3).restore(
             ring.arrays(), ring.metadata() | {"generators": generators}
         )

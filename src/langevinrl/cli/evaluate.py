@@ -18,11 +18,11 @@ class Evaluate:
 
     folder: tyro.conf.Positional[Path]  # the run folder
     episodes: int = 20  # per trained seed
-    seed: int = 0  # decides the starts of the episodes
-    # actions drawn by the observation's bits; afresh, exploring; or by a chain without noise
+    seed: int = 0  # determines the starts of the episodes
+    # noise derived from the observation; new noise with exploration; or no noise
     mode: Literal["keyed", "sampled", "noise-free"] = "keyed"
-    env: str | None = None  # play this one instead of the environment that the folder names
-    # follow names of someone's own that the folder holds, which imports them
+    env: str | None = None  # replaces the environment that the folder names
+    # import custom agents and environments that the folder names
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
@@ -39,6 +39,6 @@ def main(words: list[str]) -> None:
         length = np.mean([episode.length for episode in own])
         print(
             f"seed {seed}: return {played.mean:.1f} ± {played.std:.1f} "
-            f"(least {min(returns):.1f}, most {max(returns):.1f}), length {length:.0f}, "
+            f"(min {min(returns):.1f}, max {max(returns):.1f}), length {length:.0f}, "
             f"actions {evaluation.mode}"
         )

@@ -16,13 +16,13 @@ class Resume:
     """Continue a stopped run from its last checkpoint."""
 
     folder: tyro.conf.Positional[Path]  # the run folder
-    iterations: int | None = None  # go on to this many iterations instead
-    # from here on, if an environment fails: stop, or make it anew and go on
+    iterations: int | None = None  # train up to this many iterations instead
+    # from now on, when an environment fails: stop, or rebuild it and continue
     on_env_error: Literal["stop", "reset"] | None = None
-    # go on under a config.json that was edited; the run is then another than the one begun
+    # use a config.json that was edited, which makes it a different run
     accept_changes: bool = False
-    env: str | None = None  # train in this one instead of the environment that the folder names
-    # follow names of someone's own that the folder holds, which imports them
+    env: str | None = None  # replaces the environment that the folder names
+    # import custom agents and environments that the folder names
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 

@@ -21,12 +21,12 @@ from langevinrl.types import Spec
 
 @dataclass(frozen=True)
 class Train:
-    """A run's fields and an agent's, side by side."""
+    """Fields of a run and of an agent, together."""
 
     run: RunConfig
-    agent: Common  # filled with an agent of one class, whose own fields are then shown
-    overwrite: bool = False  # give up the run that lies in the folder
-    # follow names of someone's own that config.json holds, which imports them
+    agent: Common  # an agent, whose own fields become flags
+    overwrite: bool = False  # delete the run in the folder
+    # import custom agents and environments that config.json names
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
@@ -43,9 +43,9 @@ def main(words: list[str]) -> None:
 
 
 def _read_file(path: Path, words: list[str]) -> RunConfig:
-    """A configuration whose names may be followed; what the user names beside it always may.
+    """Read a configuration whose names may be imported; names given as flags always may.
 
-    Looked up in the words as they are, for the flags of an agent are known when it is imported.
+    The flags are searched as text, because they can be parsed only after the agent is imported.
     """
     config = RunConfig.parse(path)
     named = any(word == "--env" or word.startswith("--env=") for word in words)
@@ -55,7 +55,7 @@ def _read_file(path: Path, words: list[str]) -> RunConfig:
 
 
 def _preset(words: list[str]) -> str | None:
-    """The preset asked for, which decides the defaults that all other flags stand on."""
+    """Return the preset given as a flag; it determines the defaults of all other flags."""
     for word, following in pairwise([*words, ""]):
         if word == "--preset":
             return following
@@ -65,12 +65,12 @@ def _preset(words: list[str]) -> str | None:
 
 
 def read(what: str, words: list[str]) -> RunConfig:
-    """The run that an agent's name or a configuration file means, with the flags beside it."""
+    """Return the run described by an agent's name or a configuration file, and flags."""
     return read_form(what, words)[0]
 
 
 def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
-    """That run, and whether it may overwrite another."""
+    """Return that run, and whether it may overwrite another."""
     if what.endswith(".json"):
         run = dataclasses.replace(_read_file(Path(what), words), out=None)
         if _preset(words) is not None:
@@ -79,7 +79,7 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
         agent_class(what)
         run = RunConfig(env=tyro.MISSING, agent=what, preset=_preset(words) or "paper")
     run = run.with_defaults()  # which --help then shows, and flags override
-    # The sizes come from the environment later; these only let the agent be built and checked.
+    # The real sizes come from the environment later; these allow the agent to be validated now.
     agent = run.make_agent(Spec(1, 1))
     defaults = Train(run, cast(Common, agent))
     asked = parse(Train, words, f"train {what}", defaults)

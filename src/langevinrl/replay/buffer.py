@@ -1,4 +1,4 @@
-"""Replay: a ring of transitions in host memory, one per seed, each observation stored once."""
+"""Replay buffer in host memory: one ring of transitions per seed, each observation stored once."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from langevinrl.replay.memory import free_memory
 from langevinrl.replay.n_step import sum_rewards
 from langevinrl.types import Batch, Spec, Transition
 
-BLOCK = 4096  # rows of an older checkpoint looked at together
+BLOCK = 4096  # rows of an older checkpoint compared at a time
 
 
 class Replay:
-    """The last `capacity` transitions of every seed; drawn uniformly with replacement.
+    """The last `capacity` transitions of every seed, sampled uniformly with replacement.
 
-    Every seed adds E = `num_envs` rows a step, so the next step of a row's environment stands E
-    rows further on, and its observation is the row's next observation.  Where it is not, as an
-    episode ended or the environments were started afresh, the true one is kept apart: found by
-    comparing the two, so that no caller has to tell.  Memory is claimed from the system only as
-    rows are first written.
+    Every seed adds E = `num_envs` rows per step, so the next step of a row's environment is E rows
+    later, and its observation is the row's next observation.  Where it is not, because an episode
+    ended or the environments were restarted, the next observation is stored separately
+    (`FinalObs`).  The buffer finds these rows by comparing the two.  The system provides memory
+    only as rows are first written.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Replay:
         *,
         num_envs: int = 1,
     ) -> None:
-        """`columns`: further ones and the field each starts as; `num_envs`: rows a step adds."""
+        """`columns`: extra columns and the field that each is a copy of at first."""
         if capacity < num_envs:
             raise UserError(f"{field('capacity', capacity)} is less than {num_envs} environments")
         self.capacity, self.num_envs, self.columns = capacity, num_envs, columns or {}
@@ -49,7 +49,7 @@ class Replay:
         }
         shapes |= {name: shapes[source] for name, source in self.columns.items()}
         numbers = 1 + sum(int(np.prod(shape)) for shape in shapes.values())  # 1: final_obs.place
-        # Final observations come on top, one for each episode end among the rows.
+        # Final observations are extra: one for each episode end in the buffer.
         self.num_bytes = 4 * len(seeds) * capacity * numbers
         _check_fits(self.num_bytes, capacity)
         self.rings = {
@@ -57,15 +57,15 @@ class Replay:
             for name, shape in shapes.items()
         }
         self.final_obs = FinalObs(len(seeds), capacity, spec.obs_dim)
-        # What the last step led to, (S, E, O): no row has it yet.
+        # Next observations of the last step, (S, E, O), which no row holds yet.
         self.newest = np.zeros((len(seeds), num_envs, spec.obs_dim), np.float32)
 
     def add(self, transition: Transition) -> None:
-        """Store one step of E environments; the oldest rows make room."""
+        """Store one step of E environments in place of the oldest rows."""
         if transition.reward.shape[1] != self.num_envs:
             raise ValueError(f"{transition.reward.shape[1]} environments, not {self.num_envs}")
         if self.size:
-            self._keep_apart(self._newest_rows(), self.newest, transition.obs)
+            self._store_final(self._newest_rows(), self.newest, transition.obs)
         rows = (self.position + np.arange(self.num_envs)) % self.capacity
         self.final_obs.drop(rows)
         stored = transition._asdict()
@@ -76,10 +76,10 @@ class Replay:
         self.size = min(self.size + self.num_envs, self.capacity)
 
     def sample(self, batch_size: int, *, n_step: int = 1, gamma: float = 1.0) -> Batch:
-        """A batch per seed, (S, B, ...); each seed draws from a generator of its own.
+        """Sample a batch per seed, (S, B, ...), each with the seed's own generator.
 
-        With `n_step` above 1, rewards are summed over so many rows, discounted by `gamma`; the
-        rows that are drawn are the same, and so is what `rewrite` writes to.
+        With `n_step` above 1, rewards are summed over that many rows, discounted by `gamma`.  The
+        sampled rows, which `rewrite` writes to, are the same.
         """
         row = np.stack([g.integers(self.size, size=batch_size) for g in self.generators])
         drawn: dict[str, Any] = {name: _pick(ring, row) for name, ring in self.rings.items()}
@@ -91,27 +91,27 @@ class Replay:
         return Batch(**drawn, row=row.astype(np.int32), extra=extra)  # type: ignore[arg-type]
 
     def next_obs(self, row: np.ndarray) -> np.ndarray:
-        """The true next observations (S, B, O) of rows (S, B)."""
+        """Return the next observations (S, B, O) of rows (S, B)."""
         found = _pick(self.rings["obs"], row + self.num_envs)
-        age = (self.position - 1 - row) % self.capacity  # 0 for the last row that was written
+        age = (self.position - 1 - row) % self.capacity  # 0 for the last row written
         if (seed_at := np.nonzero(age < self.num_envs))[0].size:
             found[seed_at] = self.newest[seed_at[0], self.num_envs - 1 - age[seed_at]]
         self.final_obs.fill(row, found)
         return found
 
     def rewrite(self, row: np.ndarray, columns: dict[str, np.ndarray]) -> None:
-        """Overwrite extra columns at the rows a batch came from."""
+        """Overwrite extra columns at the rows of a batch."""
         seed = np.arange(len(row))[:, None]
         for name, values in columns.items():
             self.rings[name][seed, row] = values
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """For a checkpoint: the filled rows of every ring, and next observations not in them."""
+        """Return the arrays of a checkpoint: filled rows, and next observations not in them."""
         rows = {name: ring[:, : self.size] for name, ring in self.rings.items()}
         return rows | self.final_obs.arrays() | {"newest": self.newest}
 
     def metadata(self) -> dict[str, Any]:
-        """What JSON can hold of it: how full it is, and where its generators stand."""
+        """Return the metadata of a checkpoint: sizes and the state of the generators."""
         return {
             "size": self.size,
             "position": self.position,
@@ -121,10 +121,10 @@ class Replay:
         }
 
     def restore(self, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
-        """Go on from what `arrays` and `metadata` gave, also from before observations were shared.
+        """Restore what `arrays` and `metadata` returned.
 
-        Takes its arrays out of `arrays`: whoever goes on holding that holds no second replay, and
-        no file of a checkpoint that is long gone.
+        Removes its arrays from `arrays`, so that memory does not hold the buffer twice.  Older
+        checkpoints stored every next observation; those are compared again.
         """
         self._require_same_sizes(metadata)
         self.size, self.position = metadata["size"], metadata["position"]
@@ -132,7 +132,7 @@ class Replay:
             rows = ring[:, : self.size]
             rows[...] = _take(arrays, name, rows)
         if "next_obs" in arrays:
-            self._share(_take(arrays, "next_obs", self.rings["obs"][:, : self.size]))
+            self._find_final(_take(arrays, "next_obs", self.rings["obs"][:, : self.size]))
         else:
             self.newest[...] = _take(arrays, "newest", self.newest)
             self.final_obs.restore(arrays, self.size)
@@ -140,26 +140,28 @@ class Replay:
             for generator, state in zip(self.generators, metadata["generators"], strict=True):
                 generator.bit_generator.state = state
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"checkpoint's replay has no sound generators: {error}") from error
+            raise UserError(f"checkpoint's replay has invalid generators: {error}") from error
 
     def _require_same_sizes(self, saved: dict[str, Any]) -> None:
-        """Rows of another ring would be read in another order, and rows of zeros among them."""
-        said = "checkpoint's replay does not fit this run"
-        for name in ("capacity", "num_envs"):  # which older checkpoints do not tell
+        """Refuse a buffer of other sizes: rows would be read in another order."""
+        problem = "checkpoint's replay does not fit this run"
+        for name in ("capacity", "num_envs"):  # absent in older checkpoints
             mine = getattr(self, name)
             if saved.get(name, mine) != mine:
-                raise UserError(f"{said}: it has {field(name, saved[name])}, this run has {mine}")
+                raise UserError(
+                    f"{problem}: it has {field(name, saved[name])}, this run has {mine}"
+                )
         size, position = saved.get("size"), saved.get("position")
         full = size == self.capacity and position in range(self.capacity)
         filling = size in range(0, self.capacity, self.num_envs) and position == size
         if not (type(size) is type(position) is int and (full or filling)):
-            told = f"{size} rows, the next at {position}"
             raise UserError(
-                f"{said}: {told}, cannot be of {self.capacity} filled {self.num_envs} at a time"
+                f"{problem}: {size} rows with the next at {position} is impossible for "
+                f"{self.capacity} rows filled {self.num_envs} at a time"
             )
 
-    def _share(self, next_obs: np.ndarray) -> None:
-        """Keep of all next observations (S, size, O) those that are not the following row's."""
+    def _find_final(self, next_obs: np.ndarray) -> None:
+        """Store those of all next observations (S, size, O) that are not the following row's."""
         if not self.size:
             return
         self.newest[...] = next_obs[:, self._newest_rows()]
@@ -167,16 +169,16 @@ class Replay:
             row = np.arange(start, min(start + BLOCK, self.size))
             row = row[(self.position - 1 - row) % self.capacity >= self.num_envs]
             following = self.rings["obs"][:, (row + self.num_envs) % self.capacity]
-            self._keep_apart(row, next_obs[:, row], following)
+            self._store_final(row, next_obs[:, row], following)
 
     def _newest_rows(self) -> np.ndarray:
-        """The rows (E,) of the last step."""
+        """Return the rows (E,) of the last step."""
         return (self.position - self.num_envs + np.arange(self.num_envs)) % self.capacity
 
-    def _keep_apart(self, row: np.ndarray, next_obs: np.ndarray, following: np.ndarray) -> None:
-        """Keep the next observations (S, N, O) of rows (N,) that differ from what follows them.
+    def _store_final(self, row: np.ndarray, next_obs: np.ndarray, following: np.ndarray) -> None:
+        """Store the next observations (S, N, O) of rows (N,) that differ from the following ones.
 
-        To the bit, as bytes: 0.0 and -0.0 are equal numbers, and NaN is unequal to itself.
+        Compares bits, because 0.0 equals -0.0 and NaN does not equal itself.
         """
         bits = next_obs.view(np.uint32) != np.asarray(following, np.float32).view(np.uint32)
         seed, at = np.nonzero(bits.any(axis=-1))
@@ -184,7 +186,7 @@ class Replay:
 
 
 def _pick(ring: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Rows (S, B) of a ring (S, capacity, ...), counted round it."""
+    """Return rows (S, B) of a ring (S, capacity, ...), modulo its length."""
     found = np.empty((*row.shape, *ring.shape[2:]), ring.dtype)
     for own, its_rows, place in zip(ring, row, found, strict=True):
         own.take(its_rows, axis=0, out=place, mode="wrap")
@@ -192,7 +194,7 @@ def _pick(ring: np.ndarray, row: np.ndarray) -> np.ndarray:
 
 
 def _take(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
-    """Take an array that must be of the shape and type of another."""
+    """Remove and return an array that must have the shape and type of another."""
     array = arrays.pop(name, None)
     if array is None or (array.shape, array.dtype) != (like.shape, like.dtype):
         raise UserError(f"checkpoint's replay does not fit this run: {name} differs")

@@ -1,4 +1,4 @@
-"""How much memory this process may still take: the machine's, and its container's if it has one."""
+"""Memory that this process may still use, on this machine and in its container."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-UNLIMITED = 2**60  # version 1 writes a number of about this size where it sets no limit
+UNLIMITED = 2**60  # cgroup version 1 writes a number of this size for "no limit"
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Bytes the system can still hand out, and a container's or a job's limit still allows."""
+    """Return the bytes that are free and that the limits of a container or job still allow."""
     try:
         lines = (root / "proc/meminfo").read_text().splitlines()
         table = dict(line.split(":", 1) for line in lines)
         free = int(table["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):  # not Linux: all there is, free or not
+    except (OSError, KeyError, ValueError):  # not Linux: the total, free or not
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(0, min([free, *_room_in_groups(root)]))
 
 
 def _room_in_groups(root: Path) -> Iterator[int]:
-    """What is left of each limit on this process's control group and on those around it."""
+    """Yield the remaining bytes of each limit on this process's control group and its parents."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:  # not Linux
@@ -29,14 +29,14 @@ def _room_in_groups(root: Path) -> Iterator[int]:
     for line in lines:
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if controllers == "":  # version 2
-            yield from _walk(root / "sys/fs/cgroup", path, "memory.max", "memory.current")
+            yield from _parents(root / "sys/fs/cgroup", path, "memory.max", "memory.current")
         elif "memory" in controllers.split(","):
             names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-            yield from _walk(root / "sys/fs/cgroup/memory", path, *names)
+            yield from _parents(root / "sys/fs/cgroup/memory", path, *names)
 
 
-def _walk(mount: Path, path: str, limit: str, usage: str) -> Iterator[int]:
-    """From the group to the top; within a container only the top of its own may be there."""
+def _parents(mount: Path, path: str, limit: str, usage: str) -> Iterator[int]:
+    """Yield from the group up to the top; in a container lower groups may be invisible."""
     place = mount / path.strip("/")
     for group in (place, *place.parents):
         room = _room(group, limit, usage)
@@ -47,7 +47,7 @@ def _walk(mount: Path, path: str, limit: str, usage: str) -> Iterator[int]:
 
 
 def _room(group: Path, limit: str, usage: str) -> int | None:
-    """Limit less use, where files that are only cached count as free; None without a limit."""
+    """Return limit minus use, counting cached files as free; None without a limit."""
     try:
         most, used = ((group / name).read_text().strip() for name in (limit, usage))
         if most == "max" or int(most) >= UNLIMITED:

@@ -1,4 +1,4 @@
-"""Rewards of several steps summed before the value is consulted: n-step returns out of replay."""
+"""n-step returns, computed from consecutive rows of the replay buffer."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ if TYPE_CHECKING:
 
 
 class Returns(NamedTuple):
-    """What n steps from each of the drawn rows (S, B) come to."""
+    """n-step returns of the sampled rows (S, B)."""
 
     reward: np.ndarray  # (S, B)  r_0 + γ r_1 + ... + γ^(k-1) r_(k-1) over k <= n rows
-    bootstrap: np.ndarray  # (S, B)  γ^(k-1) times that of the last of them
-    last: np.ndarray  # (S, B)  that row, whose next observation the value is asked about
+    bootstrap: np.ndarray  # (S, B)  γ^(k-1) times that of the last row
+    last: np.ndarray  # (S, B)  the last row; its next observation is where to bootstrap
 
 
 def sum_rewards(replay: Replay, row: np.ndarray, n_step: int, gamma: float) -> Returns:
-    """Follow each row (S, B) in its own environment, for at most `n_step` rows, its own counted.
+    """Sum the rewards of up to `n_step` rows from each row (S, B), in the row's environment.
 
-    It ends early after a row where the episode ended or the environment was begun afresh, and at
-    the newest: beyond that stands the oldest.  A time-out is known by the observation kept apart
-    for it; where the fresh episode begins with the very same one, nobody who sees observations
-    only can tell that it is another, and the sum goes on.  γ weighs each step, so that an agent's
-    κ r + γ b Q is the n-step target as it stands.
+    The sum ends early at the end of an episode, where the environment was restarted, and at the
+    newest row.  A time limit is recognised by the final observation that is stored for it; if the
+    next episode starts with that very observation, the sum continues.  Each step is discounted by
+    γ, so that the agent's target κ r + γ b Q is the n-step target.
     """
     seed = np.arange(len(row))[:, None]
     rewards, bootstraps = replay.rings["reward"], replay.rings["bootstrap"]
@@ -48,13 +47,13 @@ def sum_rewards(replay: Replay, row: np.ndarray, n_step: int, gamma: float) -> R
 
 
 def discount_of(agent: Any, n_step: int) -> float:
-    """γ, by which an agent's n-step returns are summed; one step needs none."""
+    """Return the γ of an agent's n-step returns; 1 for one-step returns, which need none."""
     if n_step == 1:
         return 1.0
     gamma = getattr(agent, "gamma", None)
     if gamma is None:
         raise UserError(
-            f"{field('n_step', n_step)} sums rewards by the agent's gamma, and "
+            f"{field('n_step', n_step)} discounts rewards by the agent's gamma, and "
             f"{type(agent).__name__} has no such field"
         )
     return float(gamma)

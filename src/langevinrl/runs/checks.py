@@ -1,7 +1,4 @@
-"""Values of fields made plain, and whether each has its declared type and lies in its range.
-
-Needs no JAX.
-"""
+"""Checks of field values against their declared types and ranges.  Needs no JAX."""
 
 from __future__ import annotations
 
@@ -13,11 +10,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 MOST_INT = 2**31 - 1  # the compiled programs count in 32 bits
 MOST_FLOAT, LEAST_FLOAT = 1e38, 1e-37  # beyond these a 32-bit number is infinite or zero
-WIDEST = 65_536  # of a layer; one of 2**31 would take all memory, as a slip of the finger
+WIDEST = 65_536  # units of a layer; a typing error such as 2**31 would take all memory
 
-# What a field may hold if not the usual: whole numbers from 1, others from 0.
+# Ranges other than the default, which is from 1 for whole numbers and from 0 for others.
 RANGES: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**32 - 1),  # the bits a key is made from
+    "seed": (0, 2**32 - 1),  # a JAX key is made from 32 bits
     "seeds": (1, 10_000),
     "warmup": (0, MOST_INT),
     "num_envs": (1, 100_000),
@@ -34,24 +31,24 @@ RANGES: dict[str, tuple[float, float]] = {
     "embedding_size": (2, WIDEST),
     **dict.fromkeys(("best_of", "policy_best_of", "num_uniform", "num_noises"), (1, WIDEST)),
     "num_entropy_actions": (1, WIDEST),
-    "num_gaussians": (1, 64),  # each is a piece of the program: hundreds compile for minutes
-    "schedule_scale": (1e-3, 1),  # of noise rates up to 0.999, which stay between 0 and 1
+    "num_gaussians": (1, 64),  # each adds to the program: hundreds compile for minutes
+    "schedule_scale": (1e-3, 1),  # scales noise rates up to 0.999, which must stay below 1
     **dict.fromkeys(("num_levels", "steps_per_level", "num_steps", "flow_steps"), (1, WIDEST)),
     "num_ascent_steps": (1, WIDEST),
 }
-# Limited by what they are, on both sides.
+# Fields whose message names both limits.
 BOUNDED = ("seed", "gamma", "target_rate", "statistics_rate", "schedule_scale")
-POSITIVE = ("initial_alpha",)  # whose logarithm is what is learned
-EVEN = ("embedding_size",)  # half of it sines, half cosines
+POSITIVE = ("initial_alpha",)  # its logarithm is learned
+EVEN = ("embedding_size",)  # half sines, half cosines
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they are compared and stored, whatever they were given as."""
+    """Convert values to the types that are compared and stored."""
     return {name: _plain(value) for name, value in values.items()}
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's, paths as text, lists (JSON has no others) as tuples."""
+    """Convert NumPy numbers to Python's, paths to text, and lists and arrays to tuples."""
     if getattr(value, "ndim", None) == 0:
         return value.item()
     if isinstance(value, dict):
@@ -64,14 +61,14 @@ def _plain(value: Any) -> Any:
 
 
 def field_mistakes(kind: type[Any], values: Mapping[str, Any]) -> list[str]:
-    """A sentence for every value that a field of `kind` cannot hold."""
+    """Return a sentence for every value that a field of `kind` cannot hold."""
     hints = get_type_hints(kind)
-    said = (_mistake(name, value, hints[name]) for name, value in values.items())
-    return [sentence for sentence in said if sentence]
+    found = (_mistake(name, value, hints[name]) for name, value in values.items())
+    return [sentence for sentence in found if sentence]
 
 
 def _mistake(name: str, value: Any, hint: Any) -> str:
-    """What is wrong with one value; nothing if it will do."""
+    """Return a sentence about an invalid value, or ""."""
     if not _fits(value, hint):
         return f"{name} is {short(value)}; expected {_describe(hint)}"
     if value == () and get_args(hint)[:1] == (int,):
@@ -79,26 +76,26 @@ def _mistake(name: str, value: Any, hint: Any) -> str:
     whole = hint is not float
     least, most = RANGES.get(name, (1, MOST_INT) if whole else (0, MOST_FLOAT))
     for number in _numbers(value):
-        if not least <= number <= most:  # nor is what is not a number
+        if not least <= number <= most:  # also true for NaN
             limits = f"at most {most}" if number > most else f"at least {least}"
             limits = f"from {least} to {most}" if name in BOUNDED else limits
             return f"{name} is {short(value)}; expected a finite number {limits}"
         if name in EVEN and number % 2:
             return f"{name} is {short(value)}; expected an even number: half sines, half cosines"
         if 0 < abs(number) < LEAST_FLOAT or (number == 0 and name in POSITIVE):
-            return f"{name} is {short(value)}; expected more: in 32 bits nothing is left of it"
+            return f"{name} is {short(value)}; expected a larger number: this is 0 in 32 bits"
     return ""
 
 
 def _numbers(value: Any) -> Iterable[float]:
-    """The numbers of a value, which is one or a tuple of them, or none."""
+    """Yield the numbers in a value, which may be a number, a tuple or neither."""
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, int | float) and not isinstance(item, bool):
             yield item
 
 
 def short(value: Any) -> str:
-    """A value as Python writes it, cut where it would fill the screen."""
+    """Return the repr of a value, shortened if it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return f"a number of {int(math.log10(abs(value))) + 1} digits"
     text = repr(value)

@@ -1,4 +1,4 @@
-"""What is passed on to the environment, as words of the command line and as JSON."""
+"""Keyword arguments of the environment, on the command line and in JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 
 def parse_kwargs(words: list[str]) -> dict[str, Any]:
-    """`["g=9.8", "name=low"]` or `['{"g": 9.8}']` as a dict; values are JSON, else text."""
+    """Parse `["g=9.8", "name=low"]` or `['{"g": 9.8}']`; values are JSON, else text."""
     table: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -43,12 +43,12 @@ def _read_value(text: str) -> Any:
 
 
 def write_kwargs(table: dict[str, Any]) -> list[str]:
-    """The words that `parse_kwargs` reads as this."""
+    """Return the words that `parse_kwargs` parses to this table."""
     return [f"{name}={json.dumps(value)}" for name, value in table.items()]
 
 
 def require_json(table: dict[str, Any]) -> None:
-    """Refuses what a run's configuration could not hold."""
+    """Refuse values that JSON cannot hold."""
     try:
         same = json.loads(json.dumps(table)) == table
     except (TypeError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Numbers that are not finite, found where they arise: in an update, in actions, in the state.
+"""Checks for NaN and infinity in updates, actions and state.
 
-What enters from an environment is judged there (`envs.vector`).  A run stops at the first such
-number, with its last checkpoint as it was and a small file that describes the batch behind it.
+`envs.vector` checks what environments return.  A run stops at the first such number, keeps its
+last checkpoint, and writes a small file that describes the batch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from langevinrl.errors import UserError, field
 from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Array, Batch
 
-MOST_ROWS = 1_000  # of a batch that a report lists
+MOST_ROWS = 1_000  # of a batch listed in a report
 
 
 class BadNumberError(UserError):
-    """A number that learning cannot go on with; `report` is what is known of it, for a file."""
+    """Training produced NaN or infinity; `report` describes the update, for a file."""
 
     def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class BadNumberError(UserError):
 
 
 class LastUpdate(NamedTuple):
-    """What the loop remembers of an update until it has been computed."""
+    """Metrics and batch of an update, kept until its result is checked."""
 
     iteration: int
     metrics: dict[str, Array]  # (S,) each
@@ -35,7 +35,7 @@ class LastUpdate(NamedTuple):
 
 
 def require_finite_update(update: LastUpdate, seeds: list[int]) -> dict[str, np.ndarray]:
-    """The metrics of an update on the host, all finite; else the batch goes into a report."""
+    """Return the metrics of an update; raise, with a report on the batch, if one is not finite."""
     values = {name: np.asarray(value) for name, value in update.metrics.items()}
     for name, value in values.items():
         if not np.isfinite(value).all():
@@ -49,7 +49,7 @@ def require_finite_update(update: LastUpdate, seeds: list[int]) -> dict[str, np.
 
 
 def require_finite_actions(action: np.ndarray, iteration: int, seeds: list[int]) -> None:
-    """Refuses what weights that are not finite draw."""
+    """Refuse actions that are not finite."""
     if not np.isfinite(action).all():
         s = int(np.argwhere(~np.isfinite(action))[0][0])
         raise BadNumberError(
@@ -59,7 +59,7 @@ def require_finite_actions(action: np.ndarray, iteration: int, seeds: list[int])
 
 
 def require_finite_state(arrays: dict[str, np.ndarray], iteration: int, seeds: list[int]) -> None:
-    """Refuses to save weights, target copies or an optimiser's moments that are not finite."""
+    """Refuse to save weights, targets or optimiser state that are not finite."""
     for name, array in arrays.items():
         if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
             s = int(np.argwhere(~np.isfinite(array))[0][0])
@@ -71,18 +71,18 @@ def require_finite_state(arrays: dict[str, np.ndarray], iteration: int, seeds: l
 
 def _advice() -> str:
     return (
-        "Very large rewards or observations do this, and so does a learning rate or a "
-        f"{field('reward_scale')} too large for them."
+        "Possible causes: very large rewards or observations, or a learning rate or "
+        f"{field('reward_scale')} that is too large for them."
     )
 
 
 def write_report(folder: RunFolder, error: BadNumberError) -> str:
-    """A small file beside the logs, if there is something to describe; a sentence that names it."""
+    """Write the error's report, if any, beside the logs and return a sentence that names it."""
     if error.report is None:
         return ""
     try:
         folder.bad_numbers.write_text(json.dumps(error.report, indent=1) + "\n")
-    except OSError:  # the message matters more
+    except OSError:  # the error itself matters more
         return ""
     return f" {folder.bad_numbers} describes the batch."
 
@@ -90,7 +90,7 @@ def write_report(folder: RunFolder, error: BadNumberError) -> str:
 def _report(
     update: LastUpdate, metrics: dict[str, np.ndarray], seed_index: int, seed: int
 ) -> dict[str, Any]:
-    """What one seed's update was made of: the extremes and the mean of each column of its batch."""
+    """Describe one seed's update: its metrics, and range and mean of each column of its batch."""
     columns = update.batch._asdict()
     columns |= columns.pop("extra")
     rows = np.asarray(columns.pop("row"))[seed_index]
