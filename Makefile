@@ -1,4 +1,4 @@
-# Two commands: `make train` shows it learning, `make test` shows it right.
+# `make train` trains an example, `make test` runs all checks, `make docs` builds the documentation.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,15 +6,15 @@ RUN ?= runs/first
 # Pusher-v4 needs MuJoCo 2.3.7, which has no wheels for Python 3.12 and newer.
 TASKS := $(shell $(PYTHON) -c 'import sys; print("paper" if sys.version_info < (3, 12) else "mujoco")' 2>/dev/null)
 
-# Tests hand NumPy arrays to functions that declare JAX's; all else is checked as strictly there.
+# Tests pass NumPy arrays where JAX arrays are declared; other checks are as strict as in src.
 LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc operator return-value attr-defined comparison-overlap union-attr no-untyped-call truthy-function) --no-warn-unused-ignores
 
 .PHONY: train test test-slow soak lint docs bench clean
 
-# A cheetah that runs: 1206 after a minute of one core, 4376 after four (results/fast).
+# NC-LQL-auto on HalfCheetah; run again to continue.
 train: $(VENV)/.run
 	@if [ -e $(RUN)/config.json ]; then $(BIN)/langevinrl resume $(RUN); else \
-		$(BIN)/langevinrl train nclql --preset fast --env HalfCheetah-v4 --iterations 40000 \
+		$(BIN)/langevinrl train nclql-auto --env HalfCheetah-v4 --iterations 40000 \
 			--eval-every 2000 --eval-episodes 5 --checkpoint-every 10000 --out $(RUN); fi
 
 test: $(VENV)/.dev lint
@@ -23,7 +23,7 @@ test: $(VENV)/.dev lint
 test-slow: $(VENV)/.dev
 	$(BIN)/pytest -m slow
 
-# A hundred kills, every signal, ten minutes of each load; writes results/reliability.
+# Endurance tests: kills, signals, load; writes results/reliability.
 soak: $(VENV)/.dev
 	$(BIN)/python experiments/soak.py $(SOAK)
 
@@ -33,7 +33,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy tests $(LOOSER)
 
-# The documentation as a site; a warning is an error, and nothing is fetched while it is built.
+# The documentation; warnings are errors, and the build needs no network.
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo docs/_build/html/index.html
@@ -63,13 +63,12 @@ $(VENV)/.docs: $(VENV)/.run
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
 
-# What tests of sweeps on clusters, of tuning and of ONNX need; without it they are skipped.
+# For tests of clusters, tuning and exports, which are skipped without it.
 $(VENV)/.clusters: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune,stablehlo,onnx]'
 	@touch $@
 
-# What tests of trackers and videos need; without it they are skipped.  trackio 0.43 wants an older
-# Pillow than the rest, so it is not among them.
+# For tests of trackers and videos, which are skipped without it. trackio needs an older Pillow.
 $(VENV)/.trackers: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tensorboard,wandb,mlflow,video]'
 	@touch $@

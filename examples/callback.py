@@ -1,34 +1,28 @@
-"""Something of your own at every evaluation: keep the best weights, stop when nothing improves."""
+"""Stop training when evaluations no longer improve, and keep the best model."""
 
 import sys
 from pathlib import Path
 
-import numpy as np
-from safetensors.numpy import save_file
-
 import langevinrl as lrl
-from langevinrl.storage.checkpoint import name_leaves
 
 
-class KeepBest(lrl.Callback):
-    """Writes the state of the best evaluation; asks for a stop after `patience` worse ones."""
+class EarlyStopping(lrl.Callback):
+    """Stops after `patience` evaluations without improvement."""
 
-    def __init__(self, path: Path, patience: int = 5) -> None:
-        self.path, self.patience = path, patience
-        self.best, self.worse = -np.inf, 0
+    def __init__(self, patience: int = 5) -> None:
+        self.patience = patience
+        self.best, self.worse = float("-inf"), 0
 
     def on_evaluation(self, run, evaluation):
-        if evaluation.mean > self.best:
-            self.best, self.worse = evaluation.mean, 0
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            save_file(name_leaves(run.state), self.path)  # named arrays, copied to the host
-        else:
-            self.worse += 1
-        return self.worse >= self.patience  # True ends the run, saved
+        self.worse = 0 if evaluation.mean > self.best else self.worse + 1
+        self.best = max(self.best, evaluation.mean)
+        return self.worse >= self.patience  # True ends the run after saving it
 
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/callback")
-keep = KeepBest(out / "best.safetensors")
-model = lrl.Model("nclql", "Pendulum-v1", preset="fast", eval_every=250, out=str(out))
-model.learn(iterations=3_000, callback=keep)
-print(f"best: {keep.best:.1f}, in {keep.path}")
+keep = lrl.callbacks.Evaluate(every=250, episodes=10, best=out / "best")
+model = lrl.Model("nclql-auto", "Pendulum-v1", eval_every=250, out=str(out))
+model.learn(iterations=3_000, callback=[EarlyStopping(), keep])
+
+best = lrl.Model.load(out / "best")
+print(f"best model: {best.evaluate(episodes=10).mean:.1f}, in {out / 'best'}")

@@ -1,4 +1,4 @@
-"""Two methods, two temperatures, three seeds: train, compare with intervals, draw."""
+"""Compare two methods at two temperatures with three seeds each."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,6 @@ grid = Grid(
     axes={"agent": ["lql", "nclql"], "inverse_temperature": [50.0, 500.0]},
     seeds=[0, 1, 2],
 )
-sweep(grid, out)  # a process per core; run it again to go on where it was cut
-report([out], out / "report.html")  # the page, and report_files/ with tables and figures
+sweep(grid, out)  # one process per core; run again to continue
+report([out], out / "report.html")  # and report_files/ with tables and figures
 print((out / "report_files/tables/final_returns.md").read_text())

@@ -1,4 +1,4 @@
-"""Play episodes with a trained model, and write one of them down step by step."""
+"""Evaluate a trained model and write one episode to a CSV file."""
 
 import csv
 import sys
@@ -11,7 +11,7 @@ import langevinrl as lrl
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/evaluate-and-record")
 lrl.Model("sac", "Pendulum-v1", seed=0, warmup=1_000, out=str(out)).learn(iterations=3_000)
 
-model = lrl.Model.load(out)  # any run folder, also of a run that is still going on
+model = lrl.Model.load(out)  # any run folder or saved model
 played = model.evaluate(episodes=5)
 print(f"{played.mean:.1f} ± {played.std:.1f} over {len(played.episodes)} episodes")
 
