@@ -1,18 +1,21 @@
-"""The documentation site: `make docs` builds it into docs/_build/html, warnings as errors.
+"""Settings of the documentation, which `make docs` builds into docs/_build/html.
 
-Nothing is fetched while it is built or read: the theme brings system fonts, and formulas are MathML
-(_ext/mathml.py), which browsers draw themselves, so there is no script to host or to wait for.
+Neither building nor reading needs a network: the theme uses system fonts, and formulas are MathML
+(_ext/mathml.py).
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+
+from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
-import generated  # noqa: E402  # found on the path above
+import generated  # noqa: E402  # on the path above
 
 from langevinrl import __version__  # noqa: E402
 
@@ -50,4 +53,13 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#6cb8e6", "color-brand-content": "#7cc3ee"},
 }
 
-generated.write_all()  # before anything is read: pages include what it writes
+generated.write_all()  # pages include what it writes
+
+
+def link_results(app: Sphinx, name: str, source: list[str]) -> None:
+    """Point links to a README under results/ at its section of the provenance page."""
+    source[0] = re.sub(r"\]\((?:\.\./)+results/(\w+)/README\.md\)", r"](#results-\1)", source[0])
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", link_results)

@@ -1,4 +1,4 @@
-"""The built wheel in an empty environment, without extras; slow, and it asks the package index."""
+"""The wheel in an empty environment without extras; slow, and needs the package index."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent
 EXTRAS = ("mujoco", "matplotlib", "wandb", "tensorboardX", "ray", "optuna", "onnxruntime")
 TINY = "warmup=300, batch_size=8, hidden=[8], eval_episodes=1"
 
-# A stranger's environment, as a user would write it: nothing of this library in it.
-STRANGER = """
+# An environment as a user would write it.
+USERS_ENVIRONMENT = """
 import gymnasium as gym
 import numpy as np
 
@@ -32,34 +32,34 @@ class Arm(gym.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.joint = self.np_random.uniform(-1, 1, 2).astype(np.float32)
-        return self.look(), {}
+        return self.observe(), {}
 
     def step(self, action):
         assert self.action_space.contains(action)
         self.joint = np.float32(0.9) * self.joint + np.float32(0.1) * action
         ended = self.np_random.random() < 0.05
-        return self.look(), -float(self.joint @ self.joint), ended, False, {}
+        return self.observe(), -float(self.joint @ self.joint), ended, False, {}
 
-    def look(self):
+    def observe(self):
         return {"joint": self.joint, "grid": np.eye(2, dtype=np.int64)}
 
 def make():
     return gym.wrappers.TimeLimit(Arm(), 20)
 """
 LEARN = f"""
-import langevinrl as lrl, numpy as np, stranger
-model = lrl.Model("nclql", stranger.make, {TINY})
+import langevinrl as lrl, users
+model = lrl.Model("nclql-auto", users.make, {TINY})
 model.learn(iterations=20, progress_bar=False)
 model.save("arm")
 """
 PREDICT = """
-import langevinrl as lrl, stranger
-obs, _ = stranger.make().reset(seed=0)
+import langevinrl as lrl, users
+obs, _ = users.make().reset(seed=0)
 action, _ = lrl.Model.load("arm").predict(obs)
-assert stranger.make().action_space.contains(action)
+assert users.make().action_space.contains(action)
 print(action.tobytes().hex())
 """
-AFTER = "action, _ = model.predict(stranger.make().reset(seed=0)[0]); print(action.tobytes().hex())"
+AFTER = "action, _ = model.predict(users.make().reset(seed=0)[0]); print(action.tobytes().hex())"
 NUMPY = """
 import importlib.util, sys, numpy as np
 from numpy_policy import NumpyPolicy
@@ -70,7 +70,7 @@ assert policy(np.zeros((5, 3))).shape == (5, 1)
 
 
 class Place:
-    """An environment of its own and a folder to work in."""
+    """A virtual environment and a working directory."""
 
     def __init__(self, folder: Path, *packages: str) -> None:
         self.bin, self.work = folder / "env" / "bin", folder / "work"
@@ -91,7 +91,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The wheel, built from a copy of the sources, and what it depends on; nothing else."""
+    """The wheel, built from a copy of the sources, with its dependencies only."""
     folder = tmp_path_factory.mktemp("clean")
     shutil.copytree(ROOT / "src", folder / "tree/src", ignore=shutil.ignore_patterns("*.egg-info"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -102,12 +102,12 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder, str(wheel))
 
 
-def test_none_of_the_extras_came_along(clean: Place) -> None:
+def test_no_extra_is_installed(clean: Place) -> None:
     missing = f"all(find_spec(name) is None for name in {EXTRAS})"
     clean.run("python", "-c", f"from importlib.util import find_spec; assert {missing}")
 
 
-def test_help_is_there_in_less_than_a_second(clean: Place) -> None:
+def test_help_takes_less_than_a_second(clean: Place) -> None:
     times = []
     for _ in range(5):
         began = time.perf_counter()
@@ -116,7 +116,7 @@ def test_help_is_there_in_less_than_a_second(clean: Place) -> None:
     assert statistics.median(times) < 1.0, times
 
 
-def test_the_core_trains_counts_and_exports(clean: Place, tmp_path: Path) -> None:
+def test_core_package_trains_evaluates_and_exports(clean: Place, tmp_path: Path) -> None:
     words = "train nclql --env Pendulum-v1 --iterations 5 --warmup 300 --batch-size 16 --hidden 16 "
     words += "--eval-every 5 --eval-episodes 1 --out runs/pendulum"
     assert "5/5" in clean.run("langevinrl", *words.split())
@@ -130,8 +130,7 @@ def test_the_core_trains_counts_and_exports(clean: Place, tmp_path: Path) -> Non
     bare.run("python", "-c", NUMPY)
 
 
-def test_a_strangers_environment_in_five_lines(clean: Place) -> None:
-    """Trained, saved, loaded in a new process: the same actions."""
-    (clean.work / "stranger.py").write_text(STRANGER)
+def test_saved_model_of_a_users_environment_acts_the_same_in_a_new_process(clean: Place) -> None:
+    (clean.work / "users.py").write_text(USERS_ENVIRONMENT)
     here = clean.run("python", "-c", LEARN + AFTER)
     assert clean.run("python", "-c", PREDICT) == here

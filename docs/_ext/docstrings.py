@@ -1,7 +1,7 @@
-"""Docstrings as this project writes them, plain text, made ready for autodoc.
+"""Plain-text docstrings, prepared for autodoc.
 
-A paragraph that is Python becomes a code block, and lines `argument: what it is` become a list of
-arguments; the rest is left alone.
+A paragraph that is Python becomes a code block, lines `argument: meaning` become a list of
+arguments, and asterisks outside code are escaped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ARGUMENT = re.compile(r"^`?(\w+)`?: (.+)$")
 
 
 def paragraphs(lines: list[str]) -> Iterator[list[str]]:
-    """Runs of lines; a blank line ends one, unless what follows is indented."""
+    """Yield runs of lines; a blank line ends one, except within a class."""
     found: list[str] = []
     for line in lines:
         if line.strip() or (found and _is_code(found) and found[0].startswith("class ")):
@@ -43,11 +43,17 @@ def _is_code(lines: list[str]) -> bool:
 
 
 def _arguments(lines: list[str], known: set[str]) -> list[str]:
-    """The lines as fields, if they are a list of the function's own arguments."""
+    """Return the lines as fields if they list arguments of the function."""
     matches = [ARGUMENT.match(line) for line in lines]
     if not all(match and match[1] in known for match in matches):
         return []
     return [f":param {match[1]}: {match[2]}" for match in matches if match]
+
+
+def _escape(line: str) -> str:
+    """Escape asterisks outside backticks: `*shape` is no emphasis."""
+    parts = line.split("`")
+    return "`".join(p.replace("*", r"\*") if i % 2 == 0 else p for i, p in enumerate(parts))
 
 
 def process(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
@@ -62,12 +68,13 @@ def process(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: l
             code = textwrap.indent(textwrap.dedent("\n".join(paragraph)), "   ").splitlines()
             written += [".. code-block:: python", "", *code]
         else:
-            # Arguments may stand right above the sentence on what is returned.
+            # Arguments may be followed directly by a sentence on the result.
             cut = len(paragraph)
             while cut and not _arguments(paragraph[:cut], known):
                 cut -= 1
             rest = paragraph[cut:] if cut else paragraph
-            written += [*_arguments(paragraph[:cut], known), *([""] if cut else []), *rest]
+            fields = _arguments(paragraph[:cut], known)
+            written += [*fields, *([""] if cut else []), *map(_escape, rest)]
         written.append("")
     lines[:] = written
 

@@ -1,4 +1,4 @@
-"""A dataclass's fields as people read them: name, default, and the comment beside the field."""
+"""Fields of a dataclass: name, default, and the comment next to the field."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import inspect
 import re
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-FIELD = re.compile(r"^    (\w+): [^#]+?(?:  # (?P<said>.+))?$")
+FIELD = re.compile(r"^    (\w+): [^#]+?(?:  # (?P<comment>.+))?$")
 
 Row = tuple[str, str, str]
 
 
 def comments_of(kind: type[Any]) -> dict[str, str]:
-    """The sentence of each field that a class declares: beside it, or on the lines above."""
-    said: dict[str, str] = {}
+    """Return the comment of each field, next to it or on the lines above."""
+    comments: dict[str, str] = {}
     above: list[str] = []
     for line in inspect.getsource(kind).splitlines():
         found = FIELD.match(line)
@@ -22,13 +22,13 @@ def comments_of(kind: type[Any]) -> dict[str, str]:
             above.append(line.removeprefix("    # "))
             continue
         if found:
-            said[found[1]] = found["said"] or " ".join(above)
+            comments[found[1]] = found["comment"] or " ".join(above)
         above = []
-    return said
+    return comments
 
 
 def describe_fields(kind: type[Any]) -> tuple[list[Row], list[Row]]:
-    """Rows of a class's own fields, and of those it takes from its bases unchanged."""
+    """Return rows of a class's own fields, and of those it inherits unchanged."""
     hints = get_type_hints(kind)
     own, shared = [], []
     sentences = {base: comments_of(base) for base in reversed(kind.__mro__[:-1])}
@@ -48,7 +48,7 @@ def describe_fields(kind: type[Any]) -> tuple[list[Row], list[Row]]:
 
 
 def shown_default(field: dataclasses.Field[Any]) -> str:
-    """A default as one would type it; a field without one must be given."""
+    """Return a default as one would type it."""
     if field.default is not dataclasses.MISSING:
         value = field.default
     elif field.default_factory is not dataclasses.MISSING:
@@ -65,7 +65,7 @@ def shown_default(field: dataclasses.Field[Any]) -> str:
 
 
 def with_choices(sentence: str, hint: Any) -> str:
-    """The sentence, and the values the field may take where it does not name them all."""
+    """Return the sentence, with the allowed values if it does not name them all."""
     values = [str(value) for value in get_args(hint)] if get_origin(hint) is Literal else []
     if all(value in sentence for value in values):
         return sentence

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fields import Row, describe_fields
-from results import RESULTS, TABLES, table
+from result_tables import RESULTS, TABLES, table
 
 from langevinrl.registry import METHODS
 
@@ -34,6 +34,7 @@ def write_all() -> None:
     write("short.md", preset_table("short"))
     write("run-fields.md", run_fields())
     write("commands.md", command_pages())
+    write("provenance.md", provenance())
     for name, make in TABLES.items():
         write(f"{name}.md", make())
     copy(RESULTS / "bandit" / "page.html", OUT / "extra" / "bandit-live.html")
@@ -83,9 +84,20 @@ def preset_table(preset: str) -> str:
     """Return the values of a preset, a column per method."""
     columns = [method.load().presets.get(preset, {}) for method in METHODS.values()]
     names = list(dict.fromkeys(field for column in columns for field in column))
-    cells = [[f"`{column[name]}`" if name in column else "" for column in columns] for name in names]
+    cells = [
+        [f"`{column[name]}`" if name in column else "" for column in columns] for name in names
+    ]
     head = ("field", *(method.label for method in METHODS.values()))
     return table(head, [(f"`{name}`", *row) for name, row in zip(names, cells, strict=True)])
+
+
+def provenance() -> str:
+    """Return the README of every folder of results, with targets that other pages link to."""
+    parts = []
+    for path in sorted(RESULTS.glob("*/README.md")):
+        text = re.sub(r"^#", "##", path.read_text(), flags=re.MULTILINE)
+        parts.append(f"(results-{path.parent.name})=\n{text}")
+    return "\n".join(parts)
 
 
 def run_fields() -> str:

@@ -1,8 +1,4 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no picture, no network.
-
-The usual way, MathJax, is a script of a megabyte that Sphinx loads from a content network; MathML
-is a few words of markup in the page, sharp at every size, and read aloud by screen readers.
-"""
+"""Formulas as MathML, which browsers render without scripts, images or a network."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
-# What the converter leaves to a browser's guess, and the guess is wrong.
+# Corrections of what browsers infer wrongly from the converter's output.
 MINUS = r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0003D;)</mo>(?:<mspace[^>]*/>)*)<mo>&#x02212;</mo>"
 REPAIRS = (
     (MINUS, r'\1<mo form="prefix">&#x02212;</mo>'),  # a sign, not a difference
@@ -32,13 +28,13 @@ def to_mathml(formula: str, display: str) -> str:
 
 
 def visit_math(translator: Any, node: Any) -> None:
-    """A formula within a line."""
+    """Write a formula within a line."""
     translator.body.append(to_mathml(node.astext(), "inline"))
     raise SkipNode
 
 
 def visit_math_block(translator: Any, node: Any) -> None:
-    """A formula on lines of its own; it scrolls sideways where it is wider than the page."""
+    """Write a formula on its own line, which scrolls if it is too wide."""
     formula = to_mathml(node.astext().strip(), "block")
     translator.body.append(f'<div class="formula">{formula}</div>')
     raise SkipNode

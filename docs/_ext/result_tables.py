@@ -21,6 +21,7 @@ CONTESTANTS = {
     "sbx-crossq": "SBX CrossQ",
     "sbx-crossq-equal": "SBX CrossQ, equal width",
 }
+SIDES = ("top", "right", "bottom", "left")
 REPLAY_ROWS = (
     ("memory, GB", "plain GB", "shared GB"),
     ("sampling a batch of 256, µs", "plain sample us", "shared sample us"),
@@ -49,7 +50,7 @@ def whole(value: str | float) -> str:
 
 
 def reference() -> str:
-    """Returns of random and zero actions."""
+    """Tabulate returns of random and zero actions."""
     returns: dict[str, dict[str, str]] = defaultdict(dict)
     for row in read_csv("reference/returns.csv"):
         returns[row["task"]][row["policy"]] = whole(row["mean"])
@@ -58,7 +59,7 @@ def reference() -> str:
 
 
 def contest() -> str:
-    """Return over minutes of CPU time: the last evaluation before each, mean over seeds."""
+    """Tabulate the last evaluation before each minute of CPU time, mean over seeds."""
     points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in read_csv("fast/learning.csv"):
         at = float(row["cpu_seconds"]), float(row["return"])
@@ -68,14 +69,19 @@ def contest() -> str:
         ends = [[value for time, value in seed if time <= 60 * minute][-1] for minute in MINUTES]
         curves[env, contestant].append(ends)
     rows = [
-        (env, CONTESTANTS[contestant], len(seeds), *(f"{mean(at):.0f}" for at in zip(*seeds)))
+        (
+            env,
+            CONTESTANTS[contestant],
+            len(seeds),
+            *(f"{mean(at):.0f}" for at in zip(*seeds, strict=True)),
+        )
         for (env, contestant), seeds in sorted(curves.items())
     ]
     return table(("task", "algorithm", "seeds", *(f"{m} min" for m in MINUTES)), rows)
 
 
 def mujoco() -> str:
-    """Last evaluation of the short runs at the paper's settings, mean over seeds."""
+    """Tabulate the last evaluation of the short runs at the paper's settings."""
     found: dict[tuple[str, str], list[dict[int, float]]] = defaultdict(list)
     for folder in sorted((RESULTS / "mujoco").glob("*/")):
         config = json.loads((folder / "config.json").read_text())
@@ -91,7 +97,7 @@ def mujoco() -> str:
 
 
 def seeds_of(folder: Path) -> list[dict[int, float]]:
-    """Mean return of each evaluation, one curve per seed of a run."""
+    """Return the mean of each evaluation, one curve per seed of a run."""
     curves: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in read_csv(str((folder / "evaluations.csv").relative_to(RESULTS))):
         curves[row["seed"]][int(row["iterations"])].append(float(row["return"]))
@@ -99,7 +105,7 @@ def seeds_of(folder: Path) -> list[dict[int, float]]:
 
 
 def full_length() -> str:
-    """Returns along the unfinished runs of full length."""
+    """Tabulate returns along the unfinished runs of full length."""
     marks = (5_000, 10_000, 20_000, 30_000, 40_000, 50_000)
     rows = []
     for folder in sorted((RESULTS / "full_length").glob("*/")):
@@ -110,7 +116,7 @@ def full_length() -> str:
 
 
 def ten() -> str:
-    """Returns of all methods on the two small tasks."""
+    """Tabulate returns of all methods on the two small tasks."""
     rows = [
         (
             row["method"], row["task"], row["draws"],
@@ -125,10 +131,10 @@ def ten() -> str:
 
 
 def bandit() -> str:
-    """Shares of samples near each high mode."""
+    """Tabulate the shares of samples near each high mode."""
     rows = [
         (
-            row["method"], *(f"{float(row[side]):.3f}" for side in ("top", "right", "bottom", "left")),
+            row["method"], *(f"{float(row[side]):.3f}" for side in SIDES),
             f"{float(row['sum']):.3f} ± {float(row['sum_spread']):.3f}", row["paper_sum"] or "–",
             f"{float(row['reward_mean']):.3f} ± {float(row['reward_std']):.3f}",
         )
@@ -139,7 +145,7 @@ def bandit() -> str:
 
 
 def bandit_sweep() -> str:
-    """Distance of samples to the exact distribution, by sampler and w."""
+    """Tabulate the distance of samples to the exact distribution, by sampler and w."""
     found: dict[tuple[str, str, float], list[float]] = defaultdict(list)
     for row in read_csv("bandit/sweep.csv"):
         key = row["method"], row["score"], float(row["w"])
@@ -159,10 +165,12 @@ def bandit_sweep() -> str:
 
 
 def particles() -> str:
-    """Worst distance over seeds to the exact distribution, by sampler and w."""
+    """Tabulate the worst distance over seeds to the exact distribution."""
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in read_csv("temperature/samplers.csv"):
-        found[row["sampler"].replace("exact law", "exact draws")][float(row["w"])].append(float(row["total_variation"]))
+        found[row["sampler"].replace("exact law", "exact draws")][float(row["w"])].append(
+            float(row["total_variation"])
+        )
     weights = sorted({w for curve in found.values() for w in curve})
     rows = [
         (sampler, *(f"{max(curve[w]):.3f}" for w in weights)) for sampler, curve in found.items()
@@ -171,7 +179,7 @@ def particles() -> str:
 
 
 def automatic_w() -> str:
-    """Returns with an automatic w and with fixed values of w."""
+    """Tabulate returns with an automatic w and with fixed values of w."""
     rows = [
         (
             row["task"], row["case"].replace("w by itself", "automatic w"), row["seeds"],
@@ -184,16 +192,16 @@ def automatic_w() -> str:
 
 
 def lql_start() -> str:
-    """Returns of LQL from three starts of its chain."""
+    """Tabulate returns of LQL from three starts of its chain."""
     rows = [
-        (row["task"], row["start"], row["seeds"], f"{int(row['iterations']):,}", whole(row["return"]))
+        (*(row[key] for key in ("task", "start", "seeds", "iterations")), whole(row["return"]))
         for row in read_csv("lql_start/table.csv")
-    ]  # fmt: skip
+    ]
     return table(("task", "start", "seeds", "iterations", "return"), rows)
 
 
 def sac_check() -> str:
-    """SAC here and in Stable-Baselines3."""
+    """Compare SAC here and in Stable-Baselines3."""
     rows = [
         (row["implementation"], row["seeds"], f"{row['last five']} ± {row['error over starts']}")
         for row in read_csv("sac_check/table.csv")
@@ -202,7 +210,7 @@ def sac_check() -> str:
 
 
 def parameters() -> str:
-    """Trainable parameters on Humanoid-v4."""
+    """Tabulate trainable parameters on Humanoid-v4."""
     rows = [
         (row["method"], f"{int(row['total']):,}", row["ratio"], row["paper"] or "–")
         for row in read_csv("tables/parameters.csv")
@@ -211,7 +219,7 @@ def parameters() -> str:
 
 
 def time() -> str:
-    """Time of an iteration on Humanoid-v4."""
+    """Tabulate the time of an iteration on Humanoid-v4."""
     rows = [
         (row["method"], f"{float(row['ms_per_update']) + float(row['ms_per_action']):.1f} ms",
          row["ratio"], row["paper"] or "–")
@@ -221,7 +229,7 @@ def time() -> str:
 
 
 def speed() -> str:
-    """Time of an update, a table per size of task."""
+    """Tabulate the time of an update, one table per size of task."""
     measured = json.loads((RESULTS / "bench" / "bench.json").read_text())["rows"]
     parts = []
     for size in ("HalfCheetah", "Humanoid"):
@@ -236,7 +244,7 @@ def speed() -> str:
 
 
 def replay() -> str:
-    """Memory and time of the replay buffer."""
+    """Tabulate memory and time of the replay buffer."""
     found: dict[str, Any] = json.loads((RESULTS / "reliability" / "replay.json").read_text())
     head = ("", *(f"{task}, {kind}" for task in found for kind in ("with next column", "here")))
     rows = [
