@@ -172,6 +172,12 @@ def test_every_metric_of_a_method_is_explained(name: str) -> None:
     assert logged and [word for word in logged if f"`train/{word}`" not in text] == []
 
 
+def test_tests_named_on_the_reliability_page_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "reliability.md").read_text()))
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert named - set(re.findall(r"def (test_\w+)", tests)) == set()
+
+
 @pytest.fixture
 def new_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The agent of the page, with its row in the registry."""

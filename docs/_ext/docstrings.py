@@ -1,7 +1,7 @@
 """Plain-text docstrings, prepared for autodoc.
 
 A paragraph that is Python becomes a code block, lines `argument: meaning` become a list of
-arguments, and asterisks outside code are escaped.
+arguments, asterisks outside code are escaped, and lists get the blank line they need.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -56,6 +56,16 @@ def _escape(line: str) -> str:
     return "`".join(p.replace("*", r"\*") if i % 2 == 0 else p for i, p in enumerate(parts))
 
 
+def _lists(lines: Iterable[str]) -> Iterator[str]:
+    """Add the blank line that reStructuredText needs before the first item of a list."""
+    before = "- "
+    for line in lines:
+        if line.startswith("- ") and not before.startswith(("- ", "  ")):
+            yield ""
+        yield line
+        before = line
+
+
 def process(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
     """Rewrite a docstring's lines in place."""
     try:
@@ -74,7 +84,7 @@ def process(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: l
                 cut -= 1
             rest = paragraph[cut:] if cut else paragraph
             fields = _arguments(paragraph[:cut], known)
-            written += [*fields, *([""] if cut else []), *map(_escape, rest)]
+            written += [*fields, *([""] if cut else []), *_lists(map(_escape, rest))]
         written.append("")
     lines[:] = written
 

@@ -68,7 +68,8 @@ def hyperparameters() -> str:
     for method in METHODS.values():
         own, shared = describe_fields(method.load())
         columns.append({field: default for field, default, _ in own + shared})
-    names = list(dict.fromkeys(field for column in columns for field in column))
+    shared_by_all = [name for name in columns[0] if all(name in column for column in columns)]
+    names = dict.fromkeys([*shared_by_all, *(name for column in columns for name in column)])
     rows = [(name, *(column.get(name, "") for column in columns)) for name in names]
     return table(("field", *(method.label for method in METHODS.values())), rows)
 
