@@ -19,7 +19,6 @@ import test_contract
 
 from langevinrl import METHODS, Model
 from langevinrl.cli import VERBS
-from langevinrl.export import NumpyPolicy, export
 from langevinrl.registry import Method
 
 ROOT = Path(__file__).parent.parent
@@ -196,6 +195,8 @@ def new_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_agent_of_the_page_meets_the_contract_trains_and_exports(
     new_agent: Any, tmp_path: Path
 ) -> None:
+    from langevinrl.export import NumpyPolicy, export
+
     tests = [test for name, test in vars(test_contract).items() if name.startswith("test_")]
     given = {"agent": test_contract.make("shooting"), "tmp_path": tmp_path}
     asked = [(test, list(inspect.signature(test).parameters)) for test in tests]
