@@ -73,7 +73,7 @@ INSIDE: dict[str, set[str]] = {
     "logs.episodes": set(),
     "logs.diagnose": {"types", "agents"},
     "logs.video": {"errors", "envs"},
-    "logs.trackers": {"errors", "storage.folder"},
+    "logs.trackers": {"errors", "storage.folder", "storage.files"},
     "runs.checks": set(),
     "runs.env_kwargs": {"errors"},
     "runs.config": WORDS

@@ -1,4 +1,4 @@
-"""How an agent samples, in numbers one can work out by hand; and watching changes nothing."""
+"""Tests of sampler statistics: values worked out by hand, and no effect on learning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from langevinrl.types import Array, Spec
 
 
 class Known:
-    """A chain of four steps in two levels through points that are known."""
+    """A chain of four steps in two levels through known points."""
 
     spec = Spec(1, 2, act_bound=2.0)
     num_levels = 2
@@ -42,7 +42,7 @@ def measure(agent: Known) -> dict[str, float]:
     return {name.removeprefix("sampler/"): float(value) for name, value in found.items()}
 
 
-def test_the_numbers_are_those_of_the_points() -> None:
+def test_statistics_of_known_points() -> None:
     end = jnp.tile(jnp.array([[2.0, 0.0]]), (2 * diagnose.NUM_REPEATS, 1))
     scores = jnp.full((4, len(end), 2), 3.0)
     assert measure(Known(end, scores)) == pytest.approx(
@@ -58,7 +58,7 @@ def test_the_numbers_are_those_of_the_points() -> None:
     )
 
 
-def test_the_spread_is_within_an_observation_not_between() -> None:
+def test_the_spread_is_within_an_observation_not_between_observations() -> None:
     repeats = diagnose.NUM_REPEATS
     apart = jnp.repeat(jnp.array([[-1.0, -1.0], [1.0, 1.0]]), repeats, axis=0)
     found = measure(Known(apart))
@@ -67,14 +67,14 @@ def test_the_spread_is_within_an_observation_not_between() -> None:
     assert measure(Known(mixed))["spread"] == pytest.approx(0.5)
 
 
-def test_slopes_are_taken_where_each_step_began() -> None:
+def test_scores_are_gradients_at_the_start_of_each_step() -> None:
     path = jnp.arange(6.0).reshape(3, 2, 1)  # two steps of two chains
     found = slopes(lambda a, level: jnp.square(a).sum(axis=-1), path, constant_plan(2, 0.1))
     np.testing.assert_allclose(found, 2 * path[:-1])
 
 
-def test_watching_changes_nothing_of_what_is_learned(tmp_path: Path) -> None:
-    """Logged at every iteration or once at the end: the same bytes."""
+def test_logging_does_not_affect_learning(tmp_path: Path) -> None:
+    """Logging at every iteration or once at the end gives the same bytes."""
     often = train(config(tmp_path / "often", log_every=1), quiet=True)
     once = train(config(tmp_path / "once", log_every=100), quiet=True)
     a, b = (max((run / "checkpoints").iterdir()) for run in (often, once))

@@ -1,4 +1,4 @@
-"""Training's own episodes: summed per environment, the last hundred kept, whole after a resume."""
+"""Tests of episode statistics: returns, lengths, the window and checkpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def step(stats: EpisodeStats, rewards: list[float], ended: list[bool]) -> None:
     stats.add(np.array([rewards]), np.array([ended]))
 
 
-def test_returns_and_lengths_are_those_of_whole_episodes() -> None:
+def test_means_are_over_finished_episodes() -> None:
     stats = EpisodeStats((1, 2))
     step(stats, [1.0, 10.0], [False, False])
     assert stats.means(0) == {}
@@ -39,7 +39,7 @@ def restored(saved: EpisodeStats, exact: bool) -> EpisodeStats:
     return stats
 
 
-def test_a_checkpoint_holds_all_of_it() -> None:
+def test_metadata_restores_everything() -> None:
     stats = EpisodeStats((1, 2))
     step(stats, [0.1, 0.2], [True, False])
     again = restored(stats, exact=True)
@@ -49,7 +49,7 @@ def test_a_checkpoint_holds_all_of_it() -> None:
     assert again.means(0) == stats.means(0)
 
 
-def test_what_was_under_way_is_dropped_if_environments_restart() -> None:
+def test_unfinished_episodes_are_dropped_if_environments_restart() -> None:
     stats = EpisodeStats((1, 2))
     step(stats, [5.0, 100.0], [True, False])
     again = restored(stats, exact=False)
@@ -57,17 +57,8 @@ def test_what_was_under_way_is_dropped_if_environments_restart() -> None:
     assert list(again.recent[0]) == [(5.0, 1), (1.0, 1), (1.0, 1)]
 
 
-def test_a_checkpoint_of_an_older_version_counts_from_its_next_whole_episode() -> None:
-    stats = EpisodeStats((1, 1))
-    stats.restore(None, exact=True)
-    step(stats, [3.0], [True])  # began before
-    assert stats.means(0) == {}
-    step(stats, [4.0], [True])
-    assert stats.means(0)["rollout/ep_rew_mean"] == 4.0
-
-
-def test_a_run_logs_them_for_each_seed(tiny_run: Path) -> None:
-    """Its task is cut off after seven steps and pays 1 + an action within 2."""
+def test_a_run_logs_episode_statistics_of_each_seed(tiny_run: Path) -> None:
+    """The task is truncated after seven steps and pays 1 + an action in [-2, 2]."""
     rows = [json.loads(line) for line in (tiny_run / "metrics.jsonl").read_text().splitlines()]
     assert {row["rollout/ep_len_mean"] for row in rows} == {7.0}
     returns = {row["seed"]: row["rollout/ep_rew_mean"] for row in rows}

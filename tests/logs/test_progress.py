@@ -1,4 +1,4 @@
-"""One line on the console: what it says, what goes first when there is no room, none if quiet."""
+"""Tests of the progress line: its words, narrow terminals, other outputs and quiet runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_away_from_a_terminal_there_is_a_line_per_evaluation(
+def test_without_a_terminal_there_is_a_line_per_evaluation(
     capsys: pytest.CaptureFixture[str], clock: list[float]
 ) -> None:
     line = ProgressLine("lql Hopper-v4", total=1000, start=0)
@@ -35,7 +35,7 @@ def test_away_from_a_terminal_there_is_a_line_per_evaluation(
     assert second == "lql Hopper-v4  200/1000  10.0 it/s  1.3 min left  return 12.3 ± 0.5"
 
 
-def test_away_from_a_terminal_it_beats_once_a_minute(
+def test_without_a_terminal_there_is_a_line_per_minute(
     capsys: pytest.CaptureFixture[str], clock: list[float]
 ) -> None:
     line = ProgressLine("lql Hopper-v4", total=1000, start=0)
@@ -64,7 +64,7 @@ def test_away_from_a_terminal_it_beats_once_a_minute(
         (38, [], ["nclql"]),
     ],
 )
-def test_a_narrow_terminal_drops_the_bar_first_and_never_total_and_time_left(
+def test_a_narrow_terminal_drops_the_bar_first_and_keeps_total_and_time_left(
     width: int, kept: list[str], gone: list[str], clock: list[float],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -76,7 +76,7 @@ def test_a_narrow_terminal_drops_the_bar_first_and_never_total_and_time_left(
     line.advance(123_456)
     line.evaluation(123_456, 5000.0, 250.0)
     page = Console(file=io.StringIO(), width=width, record=True)
-    page.print(line.progress.get_renderable())
+    page.print(line.render())
     said = page.export_text()
     line.close()
     for words in ["123456/1000000", "1.2 min left", *kept]:
@@ -85,7 +85,7 @@ def test_a_narrow_terminal_drops_the_bar_first_and_never_total_and_time_left(
         assert words not in said
 
 
-def test_what_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_is_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     line = ProgressLine("lql [/x]:Env", total=10, start=0)
     line.say("runs/[/x] [red] :smile:")
     line.evaluation(1, 0.0, 0.0)

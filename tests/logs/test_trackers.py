@@ -1,4 +1,4 @@
-"""Trackers: what they are told, that they go on after a resume, and that none can stop a run."""
+"""Tests of trackers: the numbers they receive, resumed runs and failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from langevinrl.logs.trackers import Kind, TrackedRun
 from langevinrl.runs.track import mean_values
 from langevinrl.runs.train import resume, train
 
-# These packages warn of what is theirs to mend.
+# The packages use deprecated functions.
 THEIRS = pytest.mark.filterwarnings("ignore")
 TAGS = {
     "rollout/ep_rew_mean", "rollout/ep_len_mean",
@@ -31,7 +31,7 @@ TAGS = {
 
 
 class Notebook:
-    """A tracker that keeps what it is told."""
+    """A tracker that keeps what it receives."""
 
     opened: list[Notebook] = []  # noqa: RUF012  emptied by each test
 
@@ -53,7 +53,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> list[Notebook]:
     return Notebook.opened
 
 
-def test_a_tracker_is_told_everything_over_environment_steps(
+def test_a_tracker_receives_all_tags_over_environment_steps(
     notebook: list[Notebook], tmp_path: Path
 ) -> None:
     train(config(tmp_path / "run", track=("notebook",), log_every=3, seeds=2), quiet=True)
@@ -72,7 +72,7 @@ def test_a_tracker_is_told_everything_over_environment_steps(
     assert metrics["train/critic/bellman"] == pytest.approx(sum(last) / 2)
 
 
-def test_a_seed_without_an_episode_yet_is_left_out_of_the_mean() -> None:
+def test_a_seed_without_episodes_is_left_out_of_the_mean() -> None:
     rows = [{"seed": 0, "critic/bellman": 1.0}, {"seed": 1, "critic/bellman": 3.0}]
     rows[1]["rollout/ep_rew_mean"] = 5.0
     assert mean_values(rows) == {"train/critic/bellman": 2.0, "rollout/ep_rew_mean": 5.0}
@@ -98,7 +98,7 @@ def break_at(where: str) -> Any:
 
 
 @pytest.mark.parametrize("where", ["open", "log", "close"])
-def test_one_that_fails_is_told_of_once_and_dropped(
+def test_a_tracker_that_fails_is_reported_once_and_dropped(
     where: str, notebook: list[Notebook], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -109,11 +109,11 @@ def test_one_that_fails_is_told_of_once_and_dropped(
     assert (
         len(said) == 1 and f"broken failed and is dropped (ConnectionError: no {where})" in said[0]
     )
-    assert notebook[-1].closed and len(notebook[-1].lines) == 8  # the other one heard it all
+    assert notebook[-1].closed and len(notebook[-1].lines) == 8  # the other one received everything
     assert (folder / "checkpoints" / "000000006").exists()
 
 
-def test_one_that_hangs_holds_nothing_up(
+def test_a_tracker_that_hangs_does_not_stop_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     never = threading.Event()
@@ -128,7 +128,7 @@ def test_one_that_hangs_holds_nothing_up(
     assert (folder / "checkpoints" / "000000006").exists()
 
 
-def test_names_and_packages_are_checked_before_anything_is_written(
+def test_unknown_and_missing_trackers_raise_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UserError, match="did you mean tensorboard"):
@@ -139,7 +139,7 @@ def test_names_and_packages_are_checked_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_resumed_run_goes_on_where_a_tracker_is_missing_and_says_so(
+def test_a_resumed_run_goes_on_without_a_missing_tracker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
@@ -151,7 +151,7 @@ def test_a_resumed_run_goes_on_where_a_tracker_is_missing_and_says_so(
 
 
 def events(folder: Path) -> list[tuple[int, str, float]]:
-    """Step, tag and value of every number in TensorBoard's files, in order of time."""
+    """Return step, tag and value of every number in TensorBoard's files, in order of time."""
     event = pytest.importorskip("tensorboardX.proto.event_pb2").Event
     found = []
     for path in sorted(folder.glob("events*"), key=lambda path: path.stat().st_mtime_ns):
@@ -164,7 +164,7 @@ def events(folder: Path) -> list[tuple[int, str, float]]:
 
 
 @THEIRS
-def test_tensorboards_files_hold_the_numbers(tmp_path: Path) -> None:
+def test_tensorboard_files_contain_the_numbers(tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     plan = config(tmp_path / "run", iterations=3, track=("tensorboard",), log_every=3)
     folder = train(plan, quiet=True)
@@ -179,9 +179,7 @@ def test_tensorboards_files_hold_the_numbers(tmp_path: Path) -> None:
 
 
 @THEIRS
-def test_mlflow_holds_the_numbers_in_one_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mlflow_has_the_numbers_in_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow")
     pytest.importorskip("sqlparse")
     monkeypatch.chdir(tmp_path)
@@ -199,7 +197,7 @@ def test_mlflow_holds_the_numbers_in_one_run(
 
 
 @THEIRS
-def test_wandb_holds_the_numbers_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wandb_has_the_numbers_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
@@ -214,11 +212,11 @@ def test_wandb_holds_the_numbers_offline(tmp_path: Path, monkeypatch: pytest.Mon
     assert json.loads((folder / "trackers.json").read_text())["wandb"] in path.name
 
 
-# No skip, which fails where everything is installed: it wants an older Pillow than the rest.
+# Not a skip, which fails where everything is installed: trackio needs an older Pillow.
 if importlib.util.find_spec("trackio"):
 
     @THEIRS
-    def test_trackio_holds_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_trackio_has_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
         folder = train(config(tmp_path / "run", track=("trackio",), log_every=3), quiet=True)
         assert folder.exists()

@@ -1,1 +1,1 @@
-"""Console progress, experiment trackers and episode statistics."""
+"""Progress line, trackers, episode statistics, sampler diagnosis and video."""

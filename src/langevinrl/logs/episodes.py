@@ -1,4 +1,4 @@
-"""What training's own episodes have come to: returns and lengths of the latest."""
+"""Returns and lengths of the latest training episodes."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from typing import Any
 
 import numpy as np
 
-WINDOW = 100  # episodes per seed that a mean is taken over, as Stable-Baselines3 does
+WINDOW = 100  # episodes per seed in a mean, as in Stable-Baselines3
 
 
 class EpisodeStats:
-    """A running sum of raw rewards for each environment (S, E), and each seed's last episodes.
+    """The running return of each environment (S, E) and the last episodes of each seed.
 
-    Part of a checkpoint, so that a resumed run logs what an unbroken one does.
+    It is saved in checkpoints, so that a resumed run logs the same as an uninterrupted one.
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.totals = np.zeros(shape)
         self.lengths = np.zeros(shape, int)
-        # (return, length) of each finished episode, the oldest first
+        # (return, length) of each finished episode, oldest first
         self.recent: list[deque[tuple[float, int]]] = [
             deque(maxlen=WINDOW) for _ in range(shape[0])
         ]
 
     def add(self, reward: np.ndarray, ended: np.ndarray, cut: np.ndarray | None = None) -> None:
-        """Count one vector step: rewards (S, E), where an episode ended with it, and where (`cut`)
-        the one before was lost with its environment, which does not count."""
+        """Add one vector step: rewards (S, E) and masks of ended episodes.
+
+        `cut` marks environments that were rebuilt, whose previous episode does not count.
+        """
         if cut is not None:
             self.totals[cut] = 0.0
             self.lengths[cut] = 0
@@ -35,13 +37,12 @@ class EpisodeStats:
         if not ended.any():
             return
         for s, e in np.argwhere(ended):
-            if not np.isnan(self.totals[s, e]):  # one whose beginning was not seen is not counted
-                self.recent[s].append((float(self.totals[s, e]), int(self.lengths[s, e])))
+            self.recent[s].append((float(self.totals[s, e]), int(self.lengths[s, e])))
         self.totals[ended] = 0.0
         self.lengths[ended] = 0
 
     def means(self, seed_index: int) -> dict[str, float]:
-        """Mean return and length of a seed's last episodes; nothing before the first has ended."""
+        """Return the mean return and length of a seed's last episodes; empty before the first."""
         episodes = self.recent[seed_index]
         if not episodes:
             return {}
@@ -52,22 +53,17 @@ class EpisodeStats:
         }
 
     def metadata(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+        """Return everything as JSON."""
         return {
             "totals": self.totals.tolist(),
             "lengths": self.lengths.tolist(),
             "recent": [list(map(list, episodes)) for episodes in self.recent],
         }
 
-    def restore(self, saved: dict[str, Any] | None, exact: bool) -> None:
-        """Go on from `metadata`; with fresh episodes unless the environments were put back."""
-        if saved is not None:
-            for episodes, old in zip(self.recent, saved["recent"], strict=True):
-                episodes.extend((total, length) for total, length in old)
-        if not exact:
-            return
-        if saved is None:  # a checkpoint of before this was kept: its episodes are under way
-            self.totals[:] = np.nan
-            return
-        self.totals = np.array(saved["totals"], float)
-        self.lengths = np.array(saved["lengths"], int)
+    def restore(self, saved: dict[str, Any], exact: bool) -> None:
+        """Continue from `metadata`; unfinished episodes count only if `exact`."""
+        for episodes, old in zip(self.recent, saved["recent"], strict=True):
+            episodes.extend((total, length) for total, length in old)
+        if exact:
+            self.totals = np.array(saved["totals"], float)
+            self.lengths = np.array(saved["lengths"], int)

@@ -1,7 +1,7 @@
-"""Where else a run is logged: TensorBoard, Weights & Biases, trackio, MLflow.
+"""Experiment trackers: TensorBoard, Weights & Biases, trackio and MLflow.
 
-Each is a package that need not be there and is imported when it is asked for.  A tracker works in
-a thread of its own: one that fails is told of once and dropped, one that hangs holds nothing up.
+Each is an optional package, imported when it is used.  A tracker runs in its own thread: one that
+fails or hangs does not stop the run.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from langevinrl.errors import UserError, unknown
+from langevinrl.storage.files import read_json, write_text
 from langevinrl.storage.folder import TRACKERS
 
-PROJECT = "langevinrl"  # what runs are filed under, unless the tracker's own variable says
-PATIENCE = 30.0  # seconds that a tracker may take to finish when the run has ended
+PROJECT = "langevinrl"  # default; the tracker's own environment variable overrides it
+PATIENCE = 30.0  # seconds for a tracker to finish after the run has ended
 
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """What a tracker is told of a run."""
+    """The description of a run that a tracker receives."""
 
     folder: Path
-    config: dict[str, Any]  # every field, the agent's among them
-    step: int  # environment steps already taken; more than 0 if the run was taken up again
+    config: dict[str, Any]  # every field, including the agent's
+    step: int  # environment steps already taken: above 0 in a resumed run
 
 
 class Sink(Protocol):
-    """One tracker, open."""
+    """One open tracker."""
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Numbers by tag, after `step` environment steps."""
+        """Log numbers by tag, after `step` environment steps."""
         ...
 
     def close(self) -> None: ...
@@ -49,10 +50,9 @@ class TensorBoard:
 
     def __init__(self, run: TrackedRun) -> None:
         writer = importlib.import_module("tensorboardX").SummaryWriter
-        # What a crash left of steps that are now taken again is hidden by the purge.
-        purge = run.step or None
+        purge = run.step or None  # hides steps after the checkpoint, which are taken again
         place, suffix = str(run.folder / "tensorboard"), f".{run.step}"
-        # The suffix, as files are named by the second: a run resumed at once would lose the first.
+        # Files are named by the second: without a suffix a quick resume would replace the first.
         self.writer = writer(place, purge_step=purge, flush_secs=10, filename_suffix=suffix)
 
     def log(self, step: int, values: dict[str, float]) -> None:
@@ -64,7 +64,7 @@ class TensorBoard:
 
 
 class WandB:
-    """Weights & Biases; WANDB_MODE, WANDB_PROJECT, WANDB_ENTITY and the rest are heeded."""
+    """Weights & Biases; it reads WANDB_MODE, WANDB_PROJECT, WANDB_ENTITY and the rest."""
 
     def __init__(self, run: TrackedRun) -> None:
         wandb = importlib.import_module("wandb")
@@ -75,7 +75,7 @@ class WandB:
             id=known, resume="allow" if known else None, reinit="create_new",
         )  # fmt: skip
         write_id(run, "wandb", self.run.id)
-        # Its own step may only rise; steps that a resumed run takes again may be logged again.
+        # W&B's own step may only increase, but a resumed run repeats steps.
         self.run.define_metric("*", step_metric="time/total_timesteps")
 
     def log(self, step: int, values: dict[str, float]) -> None:
@@ -86,7 +86,7 @@ class WandB:
 
 
 class Trackio:
-    """trackio, which speaks W&B's words; the run goes by its folder's name."""
+    """trackio; the run is named after its folder."""
 
     def __init__(self, run: TrackedRun) -> None:
         trackio = importlib.import_module("trackio")
@@ -102,7 +102,7 @@ class Trackio:
 
 
 class MLflow:
-    """MLflow; MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME are heeded."""
+    """MLflow; it reads MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME."""
 
     def __init__(self, run: TrackedRun) -> None:
         mlflow = importlib.import_module("mlflow")
@@ -131,7 +131,7 @@ class MLflow:
 
 @dataclass(frozen=True)
 class Kind:
-    """A tracker by name: how it is opened, the package it needs, the extra that brings it."""
+    """A kind of tracker: its class, the package it needs and the extra that installs it."""
 
     open: Callable[[TrackedRun], Sink]
     package: str
@@ -147,7 +147,7 @@ KINDS: dict[str, Kind] = {
 
 
 def require_trackers(names: Sequence[str]) -> None:
-    """Refuses a name that is none, and a tracker whose package is not installed."""
+    """Raise for an unknown tracker or one whose package is not installed."""
     for name in names:
         if name not in KINDS:
             raise UserError(unknown("tracker", name, KINDS))
@@ -159,27 +159,25 @@ def require_trackers(names: Sequence[str]) -> None:
 
 
 def read_id(run: TrackedRun, name: str) -> str | None:
-    """What a tracker called this run when it was first logged; None for one begun anew."""
-    try:
-        table = json.loads((run.folder / TRACKERS).read_text()) if run.step else {}
-    except (OSError, ValueError):
-        return None
-    found: str | None = table.get(name)
+    """Return the tracker's id of a resumed run; None for a new run."""
+    found: str | None = _read_ids(run).get(name) if run.step else None
     return found
 
 
 def write_id(run: TrackedRun, name: str, id_: str) -> None:
-    """Kept in the run's folder, so that a resumed run is logged where it was."""
-    path = run.folder / TRACKERS
+    """Store the tracker's id of this run in its folder."""
+    write_text(run.folder / TRACKERS, json.dumps(_read_ids(run) | {name: id_}) + "\n")
+
+
+def _read_ids(run: TrackedRun) -> dict[str, Any]:
     try:
-        table = json.loads(path.read_text())
-    except (OSError, ValueError):
-        table = {}
-    path.write_text(json.dumps(table | {name: id_}) + "\n")
+        return dict(read_json(run.folder / TRACKERS, "tracker ids"))
+    except (UserError, TypeError, ValueError):  # missing or damaged
+        return {}
 
 
 class Worker:
-    """One tracker in a thread of its own, from opening to closing."""
+    """One tracker in its own thread, from opening to closing."""
 
     def __init__(self, name: str, run: TrackedRun) -> None:
         self.name = name
@@ -193,7 +191,7 @@ class Worker:
             self._jobs.put((step, values))
 
     def close(self) -> bool:
-        """Wait until all is written; says whether it came to that in time."""
+        """Wait until everything is written; return whether it finished in time."""
         self._jobs.put(None)
         self._thread.join(PATIENCE)
         return not self._thread.is_alive()
@@ -204,5 +202,5 @@ class Worker:
             while (job := self._jobs.get()) is not None:
                 sink.log(*job)
             sink.close()
-        except Exception as error:  # whatever it is, it is no reason to stop a run
+        except Exception as error:  # any failure: it must not stop the run
             self.failure = error

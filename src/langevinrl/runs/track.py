@@ -1,4 +1,4 @@
-"""The callback that hands a run's numbers to its trackers."""
+"""The callback that passes a run's numbers to its trackers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.storage.folder import RunFolder
 
-PLACE = ("iterations", "env_steps", "updates", "seed")  # of a row of metrics: where, not what
-CLOCK = ("time/iterations", "time/total_timesteps", "time/time_elapsed", "time/fps")
-BESIDE_TRAINING = ("rollout/", "sampler/")  # tags that say themselves what they are of
+PLACE = ("iterations", "env_steps", "updates", "seed")  # columns that are not metrics
+OWN_TAGS = ("rollout/", "sampler/")  # prefixes of metrics that are not filed under train/
 
 
 class Track(Callback):
-    """Logs what Record wrote, under Stable-Baselines3's tags, over environment steps.
+    """Logs the metrics that Record wrote, under Stable-Baselines3's tags, over environment steps.
 
-    Of several seeds the mean; each seed's own numbers are in the run's folder.
+    With several seeds it logs the mean; the run folder has the numbers of each seed.
     """
 
     def __init__(self, folder: RunFolder, record: Record, names: Sequence[str]) -> None:
@@ -34,22 +33,28 @@ class Track(Callback):
 
     def on_start(self, run: Run) -> None:
         self.first = (total_steps(run), run.wall_seconds)
-        tracked = TrackedRun(Path(self.folder.path).absolute(), flat_config(run), self.first[0])
+        table = dataclasses.asdict(run.config)
+        config = table | table.pop("hyperparameters")
+        tracked = TrackedRun(Path(self.folder.path).absolute(), config, self.first[0])
         self.workers = [Worker(name, tracked) for name in self.names]
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         rows, self.record.rows = self.record.rows, []
-        if rows and self.workers:
+        if rows:
             self._log(run, mean_values(rows) | self._clock(run))
 
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
-        if self.workers:
-            self._log(run, evaluation_values(evaluation))
+        values = {
+            "eval/mean_reward": evaluation.mean,
+            "eval/std_reward": evaluation.std,
+            "eval/mean_ep_length": float(np.mean([e.length for e in evaluation.episodes])),
+        }
+        self._log(run, values)
 
     def on_end(self, run: Run) -> None:
         for worker in self.workers:
             if not worker.close():
-                tell(worker.name, "did not finish in time; what it had not sent is lost")
+                _report(worker.name, "did not finish in time; what it had not sent is lost")
         self._drop_failed()
 
     def _log(self, run: Run, values: dict[str, float]) -> None:
@@ -60,54 +65,36 @@ class Track(Callback):
     def _drop_failed(self) -> None:
         for worker in [worker for worker in self.workers if worker.failure is not None]:
             error = worker.failure
-            tell(worker.name, f"failed and is dropped ({type(error).__name__}: {error})")
+            _report(worker.name, f"failed and is dropped ({type(error).__name__}: {error})")
             self.workers.remove(worker)
 
     def _clock(self, run: Run) -> dict[str, float]:
-        """How far the run is, and how fast since it began or was taken up again."""
+        """Return the progress of the run, and its rate since it was started or resumed."""
         first_step, first_second = self.first
         steps, seconds = total_steps(run) - first_step, run.wall_seconds - first_second
-        rate = steps / max(seconds, 1e-9)
-        values = (run.iteration, total_steps(run), run.wall_seconds, rate)
-        return dict(zip(CLOCK, values, strict=True))
+        return {
+            "time/iterations": run.iteration,
+            "time/total_timesteps": total_steps(run),
+            "time/time_elapsed": run.wall_seconds,
+            "time/fps": steps / max(seconds, 1e-9),
+        }
 
 
 def total_steps(run: Run) -> int:
-    """Environment steps taken per seed, warm-up included."""
+    """Return the environment steps taken per seed, including warm-up."""
     return run.vector_steps * run.config.num_envs
 
 
 def mean_values(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Rows of metrics, one per seed, as tags: each the mean of the seeds that have it."""
+    """Average the metrics of several seeds by tag, each over the seeds that have it."""
     columns: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         for name, value in row.items():
             if name not in PLACE:
-                columns[tag_of(name)].append(value)
+                columns[name if name.startswith(OWN_TAGS) else f"train/{name}"].append(value)
     return {tag: float(np.mean(values)) for tag, values in columns.items()}
 
 
-def tag_of(name: str) -> str:
-    """A metric's tag: what comes from updates is filed under train/."""
-    return name if name.startswith(BESIDE_TRAINING) else f"train/{name}"
-
-
-def evaluation_values(evaluation: Evaluation) -> dict[str, float]:
-    """Over all episodes of all seeds."""
-    return {
-        "eval/mean_reward": evaluation.mean,
-        "eval/std_reward": evaluation.std,
-        "eval/mean_ep_length": float(np.mean([e.length for e in evaluation.episodes])),
-    }
-
-
-def flat_config(run: Run) -> dict[str, Any]:
-    """The run's fields and the agent's side by side, as on the command line."""
-    table = dataclasses.asdict(run.config)
-    hyperparameters: dict[str, Any] = table.pop("hyperparameters")
-    return table | hyperparameters
-
-
-def tell(name: str, what: str) -> None:
-    """To the error stream: a run that is asked to be quiet is, but not of what went wrong."""
+def _report(name: str, what: str) -> None:
+    """Print to stderr, also in a quiet run."""
     print(f"langevinrl: tracking by {name} {what}; the run goes on.", file=sys.stderr)
