@@ -1,4 +1,4 @@
-"""Run folders as training would leave them, with made-up returns: for every test of reports."""
+"""Run folders as training writes them, with invented returns."""
 
 from __future__ import annotations
 
@@ -27,30 +27,32 @@ def make_run(
     episodes: int = 20,
     final: float = 1_000.0,
     planned: int | None = None,
+    every: int = 100,
     dirty: bool | None = False,
+    commit: str = "0" * 40,
     **fields: Any,
 ) -> Path:
-    """One run: returns rise to about `final`, an evaluation every 100 iterations.
+    """Write one run whose returns rise to about `final`, evaluated after each `every` iterations.
 
-    `planned` is how many evaluations the run should have had; `fields` are of the configuration,
-    or the agent's own if the configuration has no such field.
+    `planned` is the number of evaluations the run should have had; `fields` are fields of the
+    configuration, or hyperparameters if it has no such field.
     """
     path = RunFolder(folder)
     folder.mkdir(parents=True)
     own = {"learning_rate": 1e-4, "hidden": [64, 64]}
     own |= {name: value for name, value in fields.items() if name not in CONFIG}
     config = {"env": env, "agent": agent, "hyperparameters": own, "seed": min(seeds, default=0)}
-    config |= {"iterations": 100 * (planned or points), "seeds": len(seeds), "out": str(folder)}
+    config |= {"iterations": every * (planned or points), "seeds": len(seeds), "out": str(folder)}
     config |= CONFIG | {"eval_episodes": episodes}
     config |= {name: value for name, value in fields.items() if name in CONFIG}
     path.config.write_text(json.dumps(config, indent=2) + "\n")
-    versions = {"python": "3.11.7", "langevinrl": "0.1.0", "commit": "0" * 40, "dirty": dirty}
+    versions = {"python": "3.11.7", "langevinrl": "0.1.0", "commit": commit, "dirty": dirty}
     path.versions.write_text(json.dumps(versions, indent=2) + "\n")
     draw = np.random.default_rng([*agent.encode(), *env.encode(), *map(int, seeds)])
     levels = {seed: final * draw.normal(1, 0.1) for seed in seeds}
     lines = [",".join(EVALUATION_COLUMNS)]
     for point in range(1, points + 1):
-        done, mean = 100 * point, 1 - np.exp(-3 * point / max(points, 1))
+        done, mean = every * point, 1 - np.exp(-3 * point / max(points, 1))
         for seed in seeds:
             returns = levels[seed] * mean + abs(final) * draw.normal(0, 0.05, episodes)
             lines += [
@@ -70,7 +72,7 @@ def make_runs(
     episodes: int = 20,
     **fields: Any,
 ) -> Path:
-    """A folder per agent, task and seed below `root`; agents may be given with their final return.
+    """Write a folder per agent, task and seed; agents may be given with their final return.
 
     make_runs(tmp_path, agents={"nclql": 1_000.0, "sac": 700.0}, tasks=["Hopper-v4"], seeds=5)
     """
@@ -86,7 +88,7 @@ def make_runs(
 def make_sweep(
     root: Path, states: Sequence[str] = ("done", "failed", "running", "waiting")
 ) -> Path:
-    """A sweep of one-seed runs, a job in each of the states named."""
+    """Write a sweep of one-seed runs, with a job in each of the states."""
     jobs = []
     for number, state in enumerate(states):
         name, folder = f"{number:08x}", f"jobs/nclql-{number:08x}"
@@ -102,6 +104,6 @@ def make_sweep(
                 (root / "state" / name / f"error.{attempt}.txt").write_text(text)
         if state == "running":
             (root / "state" / name / "claim.3").write_text("{}")
-    sweep = {"name": "made up", "study": None, "jobs": jobs}
+    sweep = {"name": "invented", "study": None, "jobs": jobs}
     (root / "sweep.json").write_text(json.dumps(sweep))
     return root

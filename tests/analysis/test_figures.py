@@ -83,9 +83,9 @@ def test_one_varied_setting_is_a_line_and_two_are_a_heat_map(tmp_path: Path) -> 
     finals = summarise(find_runs([tmp_path / "one"])).finals
     (axis,) = ablation(finals).axes  # type: ignore[union-attr]
     (line,) = [line for line in axis.lines if line.get_linestyle() == "-"]
-    np.testing.assert_array_equal(line.get_xdata(), [1, 10, 100])
     np.testing.assert_allclose(line.get_ydata(), [one.mean.value for one in finals])
-    assert axis.get_xscale() == "log" and axis.get_xlabel() == "inverse_temperature"
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["1", "10", "100"]
+    assert axis.get_xlabel() == "inverse_temperature"
     for w, t in ((1.0, 2), (1.0, 4), (9.0, 2)):
         make_run(tmp_path / "two" / f"{w}{t}", points=2, inverse_temperature=w, num_steps=t)
     finals = summarise(find_runs([tmp_path / "two"])).finals

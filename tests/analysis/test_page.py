@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_folders import write_run
+from folders import make_run
 
 from langevinrl import cli
 from langevinrl.analysis.groups import group_runs
@@ -37,8 +37,8 @@ def embedded(page: str) -> dict[str, Any]:
 
 
 def test_curves_hold_every_seed_and_share_their_grids(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=4, length=100)
-    write_run(tmp_path / "b", "nclql", "Hopper-v4", [3], points=4, length=100)
+    make_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=4, every=25)
+    make_run(tmp_path / "b", "nclql", "Hopper-v4", [3], points=4, every=25)
     document = document_of(tmp_path)
     assert [method["label"] for method in document["methods"]] == ["NC-LQL", "LQL"]
     assert document["grids"] == [[25, 50, 75, 100], [125, 250, 375, 500]]
@@ -55,7 +55,7 @@ def test_numbers_are_rounded_and_null_if_not_finite() -> None:
 
 def test_tasks_are_in_the_papers_order_then_by_name(tmp_path: Path) -> None:
     for env in ("Zebra-v0", "Ant-v4", "Apple-v0", "HalfCheetah-v4"):
-        write_run(tmp_path / env, "lql", env, points=2, length=100)
+        make_run(tmp_path / env, "lql", env, points=2)
     tasks = document_of(tmp_path)["tasks"]
     assert tasks == ["HalfCheetah-v4", "Ant-v4", "Apple-v0", "Zebra-v0"]
 
@@ -64,50 +64,52 @@ def test_tasks_are_in_the_papers_order_then_by_name(tmp_path: Path) -> None:
     ("seeds", "length", "words"),
     [
         (1, 10_000, ["one seed", "1 % of the paper's length", "not which of two is better"]),
-        (3, 1_000_000, ["3 seeds", "full training length", "may be chance", "compared with"]),
+        (3, 1_000_000, ["3 seeds", "full length", "may be chance", "compared with"]),
         (5, 1_000, ["5 seeds", "0.1 %", "unlikely to be chance", "neither confirm nor refute"]),
     ],
 )
 def test_budget_sentence_names_seeds_and_length(
     seeds: int, length: int, words: list[str], tmp_path: Path
 ) -> None:
-    write_run(tmp_path, "lql", "Hopper-v4", range(seeds), points=2, length=length)
+    make_run(tmp_path / "a", "lql", "Hopper-v4", range(seeds), points=2, every=length // 2)
     said = describe_budget(group_runs(find_runs([tmp_path])))
     assert all(word in said for word in words), said
 
 
 def test_budget_sentence_on_a_task_outside_the_paper(tmp_path: Path) -> None:
-    write_run(tmp_path, "lql", "Pendulum-v1", [0, 1], points=2, length=100)
+    make_run(tmp_path / "a", "lql", "Pendulum-v1", [0, 1], points=2)
     said = describe_budget(group_runs(find_runs([tmp_path])))
-    assert "The paper reports no result" in said and "of the paper's length" not in said
+    assert "The paper has no result" in said and "of the paper's length" not in said
 
 
-def test_runs_hold_only_fields_that_are_not_shared(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", "lql", "Hopper-v4", [0], points=2, length=100)
-    write_run(tmp_path / "b", "lql", "Hopper-v4", [1], points=2, length=100, stop=0.5, batch_size=9,
-              versions={"commit": "f00dfeed99", "dirty": True})  # fmt: skip
+def test_runs_have_status_configuration_and_version(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", "lql", "Hopper-v4", [0], points=2)
+    make_run(
+        tmp_path / "b", "lql", "Hopper-v4", [1], points=1, planned=2, batch_size=9, dirty=True,
+        commit="f00dfeed99",
+    )  # fmt: skip
     document = document_of(tmp_path)
     first, second = document["runs"]
     assert (first["folder"], first["status"], first["dirty"]) == ("a", "done", False)
     assert (second["folder"], second["status"], second["dirty"]) == ("b", "cut", True)
-    assert (second["reached"], second["planned"]) == (50, 100)
-    assert first["config"]["batch_size"] == 256 and second["config"]["batch_size"] == 9
-    assert "gamma" not in first["config"] and document["shared"]["gamma"] == 0.99
-    assert document["versions"] == ["0.1.0 (abc1234)", "0.1.0 (f00dfee)"]
+    assert (second["reached"], second["planned"]) == (100, 200)
+    assert first["config"]["batch_size"] == 128 and second["config"]["batch_size"] == 9
+    assert first["config"]["learning_rate"] == 1e-4
+    assert document["versions"] == ["0.1.0 (0000000)", "0.1.0 (f00dfee)"]
 
 
 def test_missing_aggregates_have_a_reason(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=2, length=100)
-    write_run(tmp_path / "b", "sac", "Hopper-v4", [0, 1], points=2, length=100)
+    make_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=2)
+    make_run(tmp_path / "b", "sac", "Hopper-v4", [0, 1], points=2)
     assert "two tasks" in document_of(tmp_path)["noAggregates"]
-    write_run(tmp_path / "c", "lql", "Ant-v4", [0, 1], points=2, length=100)
+    make_run(tmp_path / "c", "lql", "Ant-v4", [0, 1], points=2)
     assert "only one has all tasks" in document_of(tmp_path)["noAggregates"]
 
 
 def test_aggregates_have_estimates_of_every_method(tmp_path: Path) -> None:
     for agent in ("lql", "nclql"):
         for env in ("Hopper-v4", "Ant-v4"):
-            write_run(tmp_path / f"{agent}{env}", agent, env, [0, 1], points=10, length=100)
+            make_run(tmp_path / f"{agent}{env}", agent, env, [0, 1], points=10)
     document = document_of(tmp_path)
     found = document["aggregates"]
     assert [method["label"] for method in found["methods"]] == ["NC-LQL", "LQL"]
@@ -121,15 +123,14 @@ def test_aggregates_have_estimates_of_every_method(tmp_path: Path) -> None:
 
 
 def test_tables_beside_the_runs_are_shown_unchanged(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", "lql", "Hopper-v4", points=2, length=100)
+    make_run(tmp_path / "a", "lql", "Hopper-v4", points=2)
     (tmp_path / "time.csv").write_text("method,ms_per_update,ratio,paper\nLQL,44.10,0.9,\n")
     (extra,) = document_of(tmp_path)["extras"]
     assert extra["kind"] == "time" and extra["rows"] == [["LQL", "44.10", "0.9", ""]]
 
 
 def test_hostile_name_stays_data(tmp_path: Path) -> None:
-    write_run(tmp_path, "lql", HOSTILE, points=2, length=100, out=HOSTILE,
-              hyperparameters={"note": HOSTILE})  # fmt: skip
+    make_run(tmp_path / "a", "lql", HOSTILE, points=2, note=HOSTILE)
     page = render_page(document_of(tmp_path))
     assert HOSTILE not in page and "<img" not in page
     assert embedded(page)["tasks"] == [HOSTILE]
@@ -161,7 +162,7 @@ def fails(*words: str) -> None:
 def test_command_writes_a_page_and_tables_beside_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_run(tmp_path / "runs" / "a", "lql", "Hopper-v4", [0, 1], points=4, length=100)
+    make_run(tmp_path / "runs" / "a", "lql", "Hopper-v4", [0, 1], points=4, every=25)
     out = tmp_path / "new" / "mine.html"
     cli.main(["report", str(tmp_path / "runs"), "--out", str(out), "--no-figures"])
     assert embedded(out.read_text())["title"] == "LQL on Hopper-v4"
@@ -171,7 +172,7 @@ def test_command_writes_a_page_and_tables_beside_it(
 
 
 def test_runs_without_evaluations_make_a_page(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "a", "lql", "Hopper-v4", points=2, length=100)
+    folder = make_run(tmp_path / "a", "lql", "Hopper-v4", points=2)
     (folder / "evaluations.csv").unlink()
     cli.main(["report", str(tmp_path), "--out", str(tmp_path / "page.html")])
     document = embedded((tmp_path / "page.html").read_text())
@@ -180,8 +181,8 @@ def test_runs_without_evaluations_make_a_page(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_run(tmp_path / "a", "lql", "Hopper-v4", points=2, length=100)
-    write_run(tmp_path / "b", "lql", "Hopper-v5", points=2, length=100)
+    make_run(tmp_path / "a", "lql", "Hopper-v4", points=2)
+    make_run(tmp_path / "b", "lql", "Hopper-v5", points=2)
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     page, run = str(tmp_path / "page.html"), str(tmp_path / "a")
@@ -201,7 +202,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_report_needs_no_jax_and_without_figures_no_matplotlib(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=4, length=100)
+    make_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=4, every=25)
     words = ["report", str(tmp_path), "--out", str(tmp_path / "page.html"), "--no-figures"]
     check = (
         f"import sys; from langevinrl import cli; cli.main({words}); "

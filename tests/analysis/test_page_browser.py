@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import Browser, open_browser
-from report_folders import write_nine, write_run
+from folders import make_run, make_runs
 
 from langevinrl import cli
+from langevinrl.analysis.paper import TASKS
+from langevinrl.registry import METHODS
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1">'
 SIZES = [(1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"), (390, 844, "dark")]
@@ -20,17 +23,17 @@ X_LABEL = "document.querySelector('[data-task=\"Hopper-v4\"] .x-label').textCont
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three methods on three tasks, one of them badly named; a setting varies, a run was cut."""
+    """Three methods on three tasks, one with a hostile name; a setting varies, a run was cut."""
     root = tmp_path_factory.mktemp("runs")
+    how: dict[str, Any] = {"seeds": range(3), "points": 10, "every": 1_000, "episodes": 1}
     for number, env in enumerate(("Hopper-v4", "Reacher-v4", HOSTILE)):
         here = root / f"task-{number}"
-        write_run(here / "sac", "sac", env, range(3), points=10, length=10_000, out=HOSTILE)
-        write_run(here / "dacer", "dacer", env, range(3), points=10, length=10_000)
+        make_run(here / "sac", "sac", env, note=HOSTILE, **how)
+        make_run(here / "dacer", "dacer", env, **how)
         for steps in (5, 20):
-            write_run(here / f"lql-{steps}", "lql", env, range(3), points=10, length=10_000,
-                      hyperparameters={"num_steps": steps, "note": HOSTILE})  # fmt: skip
-    write_run(root / "cut", "sac", "Hopper-v4", [3], points=10, length=10_000, stop=0.8,
-              versions={"dirty": True})  # fmt: skip
+            make_run(here / f"lql-{steps}", "lql", env, num_steps=steps, note=HOSTILE, **how)
+    cut = how | {"seeds": [3], "points": 8, "planned": 10}
+    make_run(root / "cut", "sac", note=HOSTILE, dirty=True, **cut)
     (root / "time.csv").write_text(f"method,ms_per_update,ratio,paper\n{HOSTILE},44.10,0.9,\n")
     return root
 
@@ -233,7 +236,8 @@ def test_theme_switch_overrides_the_preference(browser: Browser) -> None:
 
 
 def test_450_runs_open_within_two_seconds(shared: Browser, tmp_path: Path) -> None:
-    write_nine(tmp_path / "nine")
+    agents = list(METHODS)[:10]
+    make_runs(tmp_path / "nine", agents, tasks=[f"{t}-v4" for t in TASKS], seeds=5, episodes=1)
     page = tmp_path / "nine.html"
     cli.main(["report", str(tmp_path / "nine"), "--out", str(page), "--no-figures"])
     assert page.stat().st_size < 1_000_000

@@ -26,46 +26,32 @@ def ablation(finals: Sequence[FinalReturn]) -> Any | None:
     for axis, env in zip(axes, envs, strict=True):
         here = [one for one in done if one.group.env == env]
         if len(fields) == 1:
-            log = _is_log([one.group.settings[fields[0]] for one in done])
-            draw_line(axis, here, fields[0], log)
+            draw_line(axis, here, fields[0])
         else:
             draw_map(figure, axis, here, fields[0], fields[1])
         axis.set_title(env, fontsize=11)
-    if len(fields) == 1:
-        axes[0].set_ylabel("return at the end")
     return figure
 
 
-def draw_line(axis: Any, finals: Sequence[FinalReturn], name: str, log: bool) -> None:
-    """Draw mean, interval and single seeds at each value of a setting."""
+def draw_line(axis: Any, finals: Sequence[FinalReturn], name: str) -> None:
+    """Draw mean, interval and single seeds at each value of a setting, evenly spaced."""
     values = [one.group.settings[name] for one in finals]
-    numeric = all(map(_is_number, values))
-    places = [float(value) for value in values] if numeric else list(range(len(values)))
+    places = list(range(len(values)))
     means, low, high = (np.array(column) for column in zip(*(o.mean for o in finals), strict=True))
     colour = colour_of(finals[0].group.agent)
-    axis.plot(places, means, "-o" if numeric else "o", color=colour)
+    axis.plot(places, means, "-o" if all(map(_is_number, values)) else "o", color=colour)
     axis.errorbar(
         places, means, (means - low, high - means), fmt="none", color=colour, capsize=4, alpha=0.6
     )
     for place, one in zip(places, finals, strict=True):
         seeds = [place] * len(one.returns)
         axis.plot(seeds, one.returns, "_", color="black", markersize=6, zorder=3)
-    if log:
-        axis.set_xscale("log")
     axis.set_xticks(places, [_value(name, value) for value in values])
-    axis.set_xticks([], minor=True)
-    axis.set_xlabel(name)
+    axis.set(xlabel=name, ylabel="return at the end", xlim=(-0.5, len(values) - 0.5))
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_log(values: Sequence[Any]) -> bool:
-    """Whether values span more than an order of magnitude."""
-    if not all(_is_number(value) and value > 0 for value in values):
-        return False
-    return bool(max(values) / min(values) >= 20)
 
 
 def draw_map(figure: Any, axis: Any, finals: Sequence[FinalReturn], across: str, up: str) -> None:

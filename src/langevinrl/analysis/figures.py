@@ -40,31 +40,24 @@ def pyplot() -> Any:
 
 def write_figure(figure: Any, path: Path) -> Path:
     """Write a figure in the format of the path's suffix, and close it."""
-    save(figure, path)
-    pyplot().close(figure)
-    return path
+    if path.suffix[1:].lower() not in figure.canvas.get_supported_filetypes():
+        raise UserError(f"cannot write a picture as {path.name}: end it in {', '.join(FORMATS)}")
+    (written,) = write_figures(figure, path.parent, path.stem, [path.suffix[1:]])
+    return written
 
 
 def write_figures(
     figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Write a figure as name.png, name.svg and name.pdf, or in other formats, and close it."""
-    paths = [folder / f"{name}.{ending}" for ending in formats]
+    folder.mkdir(parents=True, exist_ok=True)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # lay out once for all formats
-    for path in paths:
-        save(figure, path)
+    paths = [folder / f"{name}.{suffix}" for suffix in formats]
+    for path, suffix in zip(paths, formats, strict=True):
+        figure.savefig(path, dpi=150, metadata=UNDATED.get(suffix.lower()))
     pyplot().close(figure)
     return paths
-
-
-def save(figure: Any, path: Path) -> None:
-    known = figure.canvas.get_supported_filetypes()
-    ending = path.suffix[1:].lower()
-    if ending not in known:
-        raise UserError(f"cannot write a picture as {path.name}: end it in {', '.join(FORMATS)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, metadata=UNDATED.get(ending))
 
 
 def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Sequence[Any]]:

@@ -49,14 +49,6 @@ class RunRecord:
         return bool(self.versions.get("dirty"))
 
 
-@dataclass(frozen=True)
-class JobState:
-    """The state of a sweep's job."""
-
-    failed: bool = False
-    error: str = ""
-
-
 def split_version(env: str) -> tuple[str, str]:
     """Split an environment's id: ("HalfCheetah", "v4"), or ("toys:wide", "") without a version."""
     found = re.fullmatch(r"(.+)-(v\d+)", env)
@@ -73,14 +65,11 @@ def find_runs(paths: Sequence[Path]) -> list[RunRecord]:
     for path in map(Path, paths):
         if not path.is_dir():
             raise UserError(f"{path} is not a folder: expected a run, a sweep, or a folder of runs")
-        if RunFolder(path).evaluations.is_file() and not (path / SWEEP).is_file():
-            found = iter([(path, JobState())])
-        else:
-            found = _search(path, set())
-        for folder, job in found:
+        alone = RunFolder(path).evaluations.is_file() and not (path / SWEEP).is_file()
+        for folder, error in [(path, None)] if alone else _search(path, set()):
             if folder.resolve() not in seen:
                 seen.add(folder.resolve())
-                records += read_run(folder, job)
+                records += read_run(folder, error)
     if not records:
         places = ", ".join(map(str, paths)) or "no folder"
         raise UserError(
@@ -90,8 +79,11 @@ def find_runs(paths: Sequence[Path]) -> list[RunRecord]:
     return records
 
 
-def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, JobState]]:
-    """Yield run folders at and below a path by name; a cycle of links is visited once."""
+def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, str | None]]:
+    """Yield run folders at and below a path, with the error of a failed job.
+
+    Links are followed, but each folder is visited once.
+    """
     if path.resolve() in seen:
         return
     seen.add(path.resolve())
@@ -100,7 +92,7 @@ def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, JobState]]:
         return
     folder = RunFolder(path)
     if folder.evaluations.is_file() or (_is_run_config(folder.config) and folder.kind() == "run"):
-        yield path, JobState()
+        yield path, None
     names = sorted(name for name in os.listdir(path) if name != CHECKPOINTS)
     for name in names:
         if (path / name).is_dir():
@@ -118,8 +110,8 @@ def _is_run_config(path: Path) -> bool:
     return isinstance(table, dict) and {"env", "agent", "hyperparameters"} <= table.keys()
 
 
-def _jobs(sweep: Path) -> Iterator[tuple[Path, JobState]]:
-    """Yield the run folder of every job of a sweep, and whether the job failed."""
+def _jobs(sweep: Path) -> Iterator[tuple[Path, str | None]]:
+    """Yield the run folder of every job of a sweep, and the last line of a failed job's error."""
     table = _read_json(sweep / SWEEP)
     try:
         jobs = [(str(job["id"]), sweep / job["folder"]) for job in table["jobs"]]
@@ -129,16 +121,13 @@ def _jobs(sweep: Path) -> Iterator[tuple[Path, JobState]]:
         state = sweep / "state" / name
         errors = sorted(state.glob("error.*.txt"), key=lambda p: (len(p.name), p.name))
         over = (state / "done.json").exists() or any(state.glob("claim.*"))
-        if errors and not over:
-            lines = errors[-1].read_text(errors="replace").strip().splitlines()
-            yield folder, JobState(True, lines[-1].strip() if lines else "")
-        else:
-            yield folder, JobState()
+        lines = errors[-1].read_text(errors="replace").strip().splitlines() if errors else []
+        yield folder, (lines[-1].strip() if lines else "") if errors and not over else None
 
 
-def read_run(path: Path, job: JobState | None = None) -> list[RunRecord]:
+def read_run(path: Path, error: str | None = None) -> list[RunRecord]:
     """Read one folder: one record, or one per agent and task if it has no config."""
-    folder, job = RunFolder(path), job or JobState()
+    folder = RunFolder(path)
     config = _read_json(folder.config)
     versions = _read_json(folder.versions)
     resumes = 0
@@ -149,17 +138,16 @@ def read_run(path: Path, job: JobState | None = None) -> list[RunRecord]:
         names = (str(config.get("agent", "")), str(config.get("env", "")))
         series = [one for some in pairs.values() for one in some]
         pairs = {names: series}
-    return [
-        RunRecord(
-            path, config, versions, series, _status(config, series, job), job.error, resumes, *names
+    records = []
+    for names, series in pairs.items():
+        status = _status(config, series) if error is None else "failed"
+        records.append(
+            RunRecord(path, config, versions, series, status, error or "", resumes, *names)
         )
-        for names, series in pairs.items()
-    ]
+    return records
 
 
-def _status(config: dict[str, Any], series: list[Series], job: JobState) -> Status:
-    if job.failed:
-        return "failed"
+def _status(config: dict[str, Any], series: list[Series]) -> Status:
     if not series:
         return "none"
     reached = min(int(one.iterations[-1]) for one in series)

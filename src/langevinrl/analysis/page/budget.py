@@ -16,12 +16,17 @@ FULL = 0.95  # from this share on, a run counts as being as long as the paper's
 
 def describe_facts(records: Sequence[RunRecord], groups: Sequence[Group]) -> list[tuple[str, str]]:
     """Return names and values of the facts in the head."""
-    methods = name_methods(groups)
-    tasks = sort_tasks(group.env for group in groups)
+    labels: dict[str, set[str]] = {}
+    for group in groups:
+        labels.setdefault(group.agent, set()).add(group.label)
+    methods = [
+        label_of(agent) + (f" ({len(own)} settings)" if len(own) > 1 else "")
+        for agent, own in labels.items()
+    ]
     counts = [len(group.series) for group in groups]
     return [
-        (_plural(len(methods), "method"), ", ".join(methods) or "none"),
-        (_plural(len(tasks), "task"), ", ".join(tasks) or "none"),
+        (f"Methods ({len(methods)})", ", ".join(methods) or "none"),
+        (f"Tasks ({len({g.env for g in groups})})", ", ".join(sort_tasks(g.env for g in groups))),
         ("Seeds per curve", _range(counts, str) if counts else "none"),
         ("Runs", str(len(records))),
         ("Training length", _length(groups)),
@@ -29,25 +34,13 @@ def describe_facts(records: Sequence[RunRecord], groups: Sequence[Group]) -> lis
     ]
 
 
-def name_methods(groups: Sequence[Group]) -> list[str]:
-    """Return the methods' names, with the number of settings if there are several."""
-    settings: dict[str, set[str]] = {}
-    for group in groups:
-        settings.setdefault(group.agent, set()).add(group.label)
-    return [
-        f"{label_of(agent)} ({len(labels)} settings)" if len(labels) > 1 else label_of(agent)
-        for agent, labels in settings.items()
-    ]
-
-
 def describe_budget(groups: Sequence[Group]) -> str:
     """Describe seeds and training length, and what they can show."""
     if not groups:
         return "No run has been evaluated yet, so there is nothing to compare."
-    counts, shares = [len(group.series) for group in groups], paper_shares(groups)
+    counts = [len(group.series) for group in groups]
     seeds = "one seed" if max(counts) == 1 else f"{_range(counts, str)} seeds"
-    length = f" and {_length(groups)}" if shares else ""
-    return f"Each curve has {seeds}{length}. {_seeds_show(min(counts))} {_length_shows(groups)}"
+    return f"Each curve has {seeds}. {_seeds_show(min(counts))} {_length_shows(groups)}"
 
 
 def paper_shares(groups: Sequence[Group]) -> list[float]:
@@ -94,13 +87,14 @@ def _seeds_show(fewest: int) -> str:
 
 def _length_shows(groups: Sequence[Group]) -> str:
     shares = paper_shares(groups)
-    if not shares:
-        return "The paper reports no result for these tasks."
-    if min(shares) >= FULL:
-        return "Final returns can be compared with the paper's."
     if len(shares) < len(groups):
-        return "The curves show early learning, and some tasks are not in the paper."
-    return "The curves show early learning; they neither confirm nor refute the paper's results."
+        return "The paper has no result for some of these tasks."
+    if min(shares) >= FULL:
+        return "Runs have the paper's full length: final returns can be compared with the paper's."
+    return (
+        f"Runs have {_length(groups)}: they show early learning, and neither confirm nor refute "
+        "the paper's results."
+    )
 
 
 def _range(values: Sequence[float], show: Callable[[Any], str]) -> str:
@@ -110,7 +104,3 @@ def _range(values: Sequence[float], show: Callable[[Any], str]) -> str:
 
 def _percent(value: float) -> str:
     return f"{value:.0f}" if value >= 1 else f"{value:.1g}"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -24,7 +24,7 @@ from langevinrl.analysis import paper
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.normalise import WORDS
 from langevinrl.analysis.page.budget import describe_budget, describe_facts, sort_tasks
-from langevinrl.analysis.page.health import describe_runs
+from langevinrl.analysis.page.health import describe_runs, list_versions, summarise_versions
 from langevinrl.analysis.summary import Summary
 from langevinrl.analysis.tables import read_csv
 from langevinrl.registry import label_of
@@ -69,7 +69,9 @@ def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = ""
         "paper": {"tasks": paper.TASKS, "progress": paper.PROGRESS, "values": paper.NORMALISED}
         | {"plusMinus": paper.PLUS_MINUS},
         "extras": read_extras(folders),
-        **describe_runs(summary.records, groups),
+        "runs": describe_runs(summary.records, groups),
+        "versions": list_versions(summary.records),
+        "madeWith": summarise_versions(summary.records),
     }
 
 

@@ -16,19 +16,17 @@ function remarks(run) {
 
 const needsALook = (run) => remarks(run).length > 0;
 
-// Every field of a run by name.
-const fieldsOf = (run) => ({ ...run.config, ...DATA.shared });
 const UNCOMPARED = new Set(["out", "seed", "env", "track", "compilation_cache"]);
 
 // Fields in which a run differs from most runs of its method.
 function differences(run) {
   const others = DATA.runs.filter((other) => other !== run && other.agent === run.agent);
   const found = [];
-  for (const [name, value] of Object.entries(fieldsOf(run))) {
+  for (const [name, value] of Object.entries(run.config)) {
     if (UNCOMPARED.has(name) || !others.length) continue;
     const counts = new Map();
     for (const other of others) {
-      const text = JSON.stringify(fieldsOf(other)[name]);
+      const text = JSON.stringify(other.config[name]);
       counts.set(text, (counts.get(text) ?? 0) + 1);
     }
     const [usual] = [...counts].sort((a, b) => b[1] - a[1])[0];
@@ -53,10 +51,10 @@ function openDrawer(run) {
       : el("p", { class: "absent" }, "Only its seed, task and folder."),
     el("h3", {}, "Configuration"),
     tableOf({ caption: "Configuration", columns: ["Field", "Value"],
-      rows: Object.entries(fieldsOf(run)).map(([name, value]) => [name, { node: code(value) }]) }),
+      rows: Object.entries(run.config).map(([name, value]) => [name, { node: code(value) }]) }),
     el("h3", {}, "Made with"),
     tableOf({ caption: "Versions", columns: ["What", "Version"],
-      rows: Object.entries({ ...DATA.sharedVersions, ...run.versions })
+      rows: Object.entries(run.versions)
         .map(([name, value]) => [name, { node: code(value) }]) }),
   ];
   $("drawer-title").textContent = run.folder;
