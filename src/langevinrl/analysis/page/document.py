@@ -34,23 +34,40 @@ EXTRAS = {"parameters": "parameters.csv", "time": "time.csv"}
 
 def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = "") -> dict[str, Any]:
     """Build everything on the page; `folders` are those the report was asked for."""
-    groups = summary.groups
+    groups, records = summary.groups, summary.records
+    agents = {group.agent: label_of(group.agent) for group in groups}
+    return {
+        "title": _title(list(agents.values()), sort_tasks(group.env for group in groups)),
+        "made": made,
+        "facts": describe_facts(records, groups),
+        "budget": describe_budget(groups),
+        "agents": agents,
+        **_curves(summary),
+        "aggregates": plain(summary.aggregates),
+        "noAggregates": summary.no_aggregates,
+        "notes": summary.notes,
+        "scales": WORDS,
+        "paper": {"tasks": paper.TASKS, "progress": paper.PROGRESS, "values": paper.NORMALISED}
+        | {"plusMinus": paper.PLUS_MINUS},
+        "extras": read_extras(folders),
+        "runs": describe_runs(records, groups),
+        "versions": list_versions(records),
+        "madeWith": summarise_versions(records),
+    }
+
+
+def _curves(summary: Summary) -> dict[str, Any]:
+    """List methods, tasks, curves and final returns; the latter two refer to them by place."""
+    groups, grids = summary.groups, Grids()
     first = {group.label: group for group in reversed(groups)}
     labels = list(dict.fromkeys(group.label for group in groups))
     tasks = sort_tasks(group.env for group in groups)
-    agents = {group.agent: label_of(group.agent) for group in groups}
     places = {id(g): {"method": labels.index(g.label), "task": tasks.index(g.env)} for g in groups}
-    grids = Grids()
     return {
-        "title": _title(list(agents.values()), tasks),
-        "made": made,
-        "facts": describe_facts(summary.records, groups),
-        "budget": describe_budget(groups),
         "methods": [
             {key: getattr(first[label], key) for key in ("label", "agent", "colour", "settings")}
             for label in labels
         ],
-        "agents": agents,
         "tasks": tasks,
         "curves": [
             places[id(group)] | {"series": [_series(one, grids) for one in group.series]}
@@ -62,16 +79,6 @@ def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = ""
             | plain({"seeds": one.returns.size, "mean": one.mean.value, "sd": one.deviation})
             for one in summary.finals
         ],
-        "aggregates": plain(summary.aggregates),
-        "noAggregates": summary.no_aggregates,
-        "notes": summary.notes,
-        "scales": WORDS,
-        "paper": {"tasks": paper.TASKS, "progress": paper.PROGRESS, "values": paper.NORMALISED}
-        | {"plusMinus": paper.PLUS_MINUS},
-        "extras": read_extras(folders),
-        "runs": describe_runs(summary.records, groups),
-        "versions": list_versions(summary.records),
-        "madeWith": summarise_versions(summary.records),
     }
 
 
