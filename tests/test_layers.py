@@ -54,18 +54,19 @@ DOORS: dict[str, set[str]] = {
 }
 # Disk below their own room's others: these see nothing of it but what is named.
 INSIDE: dict[str, set[str]] = {
-    "storage.folder": {"errors"},
+    "storage.folder": {"errors", "storage.files"},
     "storage.files": {"errors"},
     "storage.trust": {"errors", "storage.files", "storage.folder"},
-    "storage.processes": set(),
-    "storage.locks": {"errors", "storage.files", "storage.folder", "storage.processes"},
+    "storage.locks": {"errors", "storage.files"},
+    "storage.reserve": {"errors", "storage.files", "storage.folder", "storage.locks"},
+    "storage.run_log": {"storage.files", "storage.folder"},
+    "storage.metadata": {"errors"},
     "storage.cache": {"storage.files"},
     "storage.versions": set(),
-    "storage.disk": set(),
     "storage.arrays": {"errors"},
-    "storage.manifest": {"errors", "storage.disk", "storage.folder"},
+    "storage.manifest": {"errors", "storage.files", "storage.folder"},
     "storage.checkpoint": WORDS
-    | {"storage.folder", "storage.disk", "storage.arrays", "storage.manifest"},
+    | {"storage.folder", "storage.files", "storage.arrays", "storage.manifest"},
     "replay.memory": set(),
     "replay.final_obs": {"errors"},
     "replay.n_step": {"errors", "replay.buffer"},  # the ring it reads, by its type alone

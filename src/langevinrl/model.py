@@ -18,10 +18,11 @@ from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
 from langevinrl.runs.finish import Trained
 from langevinrl.runs.policy import Policy
-from langevinrl.runs.saved import NAME_IT, SavedModel, read_model, run_to_go_on, write_model
+from langevinrl.runs.saved import SavedModel, read_model, write_model
 from langevinrl.runs.train import resume_run, train_run
 from langevinrl.storage.cache import use_cache
 from langevinrl.storage.folder import RunFolder
+from langevinrl.storage.saved import find_run
 from langevinrl.storage.trust import require_outside, require_trusted
 
 LEARN_WORDS = ("iterations", "total_timesteps", "callback", "progress_bar")
@@ -220,7 +221,7 @@ class Model:
     def _continue(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> Trained:
         """Resume the run that the weights are from."""
         assert self.folder is not None
-        folder = run_to_go_on(RunFolder(self.folder), saved.state, saved.metadata)
+        folder = find_run(RunFolder(self.folder), saved.state, saved.metadata)
         length = saved.config.iterations or 0
         if more is None and self.iteration >= length:
             raise UserError(
@@ -245,7 +246,8 @@ class Model:
         try:
             return as_factory(self.config.env, self.config.env_kwargs)
         except UserError as error:
-            raise UserError(f"{error} {NAME_IT}") from error
+            hint = "Name the environment: Model.load(DIR, env=...)"
+            raise UserError(f"{error} {hint}") from error
 
     def _require_saved(self) -> SavedModel:
         if self.saved is None:

@@ -103,7 +103,7 @@ def make_sweep(
                 text = f"Traceback:\n  somewhere\nRuntimeError: {last}\n"
                 (root / "state" / name / f"error.{attempt}.txt").write_text(text)
         if state == "running":
-            (root / "state" / name / "claim.3").write_text("{}")
+            (root / folder / "lock.1").write_text("{}")
     sweep = {"name": "invented", "study": None, "jobs": jobs}
     (root / "sweep.json").write_text(json.dumps(sweep))
     return root

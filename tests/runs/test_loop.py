@@ -22,7 +22,6 @@ from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.storage import checkpoint
-from langevinrl.storage.disk import Disk
 from langevinrl.storage.folder import METADATA, RunFolder
 
 SMALL = {"hidden": (8, 8), "num_levels": 3, "embedding_size": 4}
@@ -207,7 +206,7 @@ def test_a_run_killed_in_its_one_save_starts_anew(
     whole = train.train(config("Pendulum-v1", tmp_path / "whole", **plan), quiet=True)
     killed = tmp_path / "killed"
     with monkeypatch.context() as patch:
-        patch.setattr(Disk, "write_file", lambda *_: 1 / 0)
+        patch.setattr(checkpoint, "write_new", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train.train(config("Pendulum-v1", killed, **plan), quiet=True)
     assert RunFolder(killed).last_evaluation() == 6

@@ -19,9 +19,9 @@ from pathlib import Path
 from langevinrl.errors import UserError
 from langevinrl.storage.arrays import read_arrays
 from langevinrl.storage.checkpoint import load
-from langevinrl.storage.disk import measure
+from langevinrl.storage.files import digest_file
 from langevinrl.storage.folder import MANIFEST, METADATA, RunFolder, checkpoint_name
-from langevinrl.storage.manifest import FORMAT, Manifest
+from langevinrl.storage.manifest import Manifest
 
 CORPUS = Path(__file__).parents[1] / "fixtures" / "reader"
 TOKENS = (
@@ -52,8 +52,8 @@ def read_as_checkpoint(content: bytes, place: Path, file: str, vouched: bool) ->
     (checkpoint / METADATA).write_text(json.dumps({"iteration": 1}))
     (checkpoint / file).write_bytes(content)
     if vouched and file != MANIFEST:
-        written = {path.name: measure(path) for path in checkpoint.iterdir()}
-        (checkpoint / MANIFEST).write_bytes(Manifest(FORMAT, written).to_json())
+        written = {path.name: digest_file(path) for path in checkpoint.iterdir()}
+        (checkpoint / MANIFEST).write_bytes(Manifest(written).to_json())
     try:
         load(folder)
     except UserError:

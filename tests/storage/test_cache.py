@@ -11,10 +11,8 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from langevinrl.runs.config import RunConfig
 from langevinrl.storage import cache
 from langevinrl.storage.cache import cache_folder, use_cache
-from langevinrl.sweeps.grid import job_id
 
 NAMES = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
 
@@ -33,7 +31,9 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("unset")
-def test_it_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_is_in_the_users_cache_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / ".cache" / "langevinrl"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
@@ -49,7 +49,7 @@ def test_it_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.usefixtures("unset")
-def test_programs_are_kept_even_if_something_was_compiled_before(
+def test_programs_are_cached_even_after_an_earlier_compilation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cache, "MIN_COMPILE_SECONDS", 0.0)
@@ -61,7 +61,7 @@ def test_programs_are_kept_even_if_something_was_compiled_before(
 
 
 @pytest.mark.usefixtures("unset")
-def test_without_a_home_or_a_place_to_write_nothing_breaks(
+def test_without_a_home_or_a_writable_folder_there_is_no_cache(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def homeless() -> Path:
@@ -76,21 +76,14 @@ def test_without_a_home_or_a_place_to_write_nothing_breaks(
 
 
 @pytest.mark.usefixtures("unset")
-def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_can_be_turned_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(cache.VARIABLE, "off")
     assert use_cache() is None and use_cache(tmp_path) is None
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.usefixtures("unset")
-def test_a_cache_of_the_users_own_is_left_alone(tmp_path: Path) -> None:
+def test_cache_that_the_user_configured_is_kept(tmp_path: Path) -> None:
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))  # type: ignore[no-untyped-call]
     assert use_cache() is None
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "theirs")
-
-
-def test_neither_cache_nor_trackers_name_a_run() -> None:
-    plain = RunConfig("Hopper-v4").resolved()
-    other = RunConfig("Hopper-v4", track=("wandb",), compilation_cache=False, out="there")
-    assert job_id(other.resolved()) == job_id(plain)
-    assert job_id(RunConfig("Hopper-v4", seed=1).resolved()) != job_id(plain)

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 from langevinrl.errors import UserError
 from langevinrl.storage.arrays import KINDS, pieces, read_arrays
 from langevinrl.storage.checkpoint import CheckpointData, load, save
-from langevinrl.storage.disk import Disk
+from langevinrl.storage.files import write_new
 from langevinrl.storage.folder import RunFolder
 
 Arrays = dict[str, np.ndarray]
@@ -32,7 +32,7 @@ one_array = st.sampled_from(sorted(KINDS.values())).flatmap(
 groups = st.dictionaries(names, one_array, max_size=4)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names
 tables = st.dictionaries(
-    names.filter(lambda name: name != "format"),
+    names,
     st.recursive(scalars, lambda inner: st.lists(inner, max_size=3), max_leaves=5),
     max_size=4,
 )
@@ -48,7 +48,7 @@ def assert_same(one: Arrays, other: Arrays) -> None:
 
 @few
 @given(groups, groups, tables, tables)
-def test_a_checkpoint_goes_out_and_comes_back(
+def test_any_checkpoint_is_restored_unchanged(
     state: Arrays, replay: Arrays, metadata: dict[str, Any], config: dict[str, Any]
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
@@ -62,19 +62,19 @@ def test_a_checkpoint_goes_out_and_comes_back(
 
 @few
 @given(groups)
-def test_files_are_those_of_the_formats_own_library(arrays: Arrays) -> None:
+def test_files_are_compatible_with_the_safetensors_package(arrays: Arrays) -> None:
     with tempfile.TemporaryDirectory() as place:
         ours, theirs = Path(place) / "ours", Path(place) / "theirs"
-        Disk().write_file(ours, pieces(arrays))
+        write_new(ours, pieces(arrays))
         save_file(arrays, theirs)
         assert_same(load_file(ours), arrays)
         assert_same(read_arrays(theirs), arrays)
 
 
-def test_parts_of_large_arrays_are_written_as_they_are(tmp_path: Path) -> None:
+def test_arrays_that_are_not_contiguous_are_written_correctly(tmp_path: Path) -> None:
     ring = np.arange(2 * 1_500_000 * 2, dtype=np.float32).reshape(2, 1_500_000, 2)
     parts = {"rows": ring[:, :1_300_000], "turned": ring[:, :9].T, ">": np.arange(3, dtype=">f8")}
-    Disk().write_file(tmp_path / "file", pieces(parts))
+    write_new(tmp_path / "file", pieces(parts))
     for mapped in (False, True):
         found = read_arrays(tmp_path / "file", mapped)
         for name, array in parts.items():
@@ -82,16 +82,16 @@ def test_parts_of_large_arrays_are_written_as_they_are(tmp_path: Path) -> None:
         assert found["rows"].flags.writeable is not mapped
 
 
-def test_what_no_checkpoint_can_hold_is_refused_by_name(tmp_path: Path) -> None:
+def test_unsupported_dtype_is_refused_by_name(tmp_path: Path) -> None:
     for array in (np.array(["text"]), np.array([None])):
-        with pytest.raises(UserError, match="goal is of the dtype"):
+        with pytest.raises(UserError, match="goal has the dtype"):
             save(RunFolder(tmp_path), 1, CheckpointData({"envs": {"goal": array}}, {}))
         assert not list((tmp_path / "checkpoints").glob("0*"))
 
 
 @few
 @given(st.binary(max_size=64))
-def test_any_bytes_are_answered_plainly(content: bytes) -> None:
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as place:
         fuzz_reader.check(content, Path(place))
         fuzz_reader.check(len(content).to_bytes(8, "little") + content, Path(place))
@@ -99,11 +99,11 @@ def test_any_bytes_are_answered_plainly(content: bytes) -> None:
 
 @few
 @given(st.sampled_from(fuzz_reader.corpus()), st.randoms(use_true_random=False))
-def test_changed_files_are_answered_plainly(path: Path, draw: Any) -> None:
+def test_mutated_files_are_read_or_refused(path: Path, draw: Any) -> None:
     with tempfile.TemporaryDirectory() as place:
         fuzz_reader.check(fuzz_reader.mutate(path.read_bytes(), draw), Path(place))
 
 
 @pytest.mark.parametrize("path", fuzz_reader.corpus(), ids=lambda path: path.name)
-def test_what_the_fuzzer_has_kept_is_answered_plainly(path: Path, tmp_path: Path) -> None:
+def test_files_of_the_corpus_are_read_or_refused(path: Path, tmp_path: Path) -> None:
     fuzz_reader.check(path.read_bytes(), tmp_path)

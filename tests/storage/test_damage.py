@@ -50,7 +50,7 @@ def assert_falls_back(folder: RunFolder, capsys: Capture, what: object) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_flipped_bit_anywhere_is_found(folder: RunFolder, file: str, capsys: Capture) -> None:
+def test_flipped_bit_is_detected(folder: RunFolder, file: str, capsys: Capture) -> None:
     path = folder.checkpoints / "000000002" / file
     whole, draw = path.read_bytes(), random.Random(file)
     for place in draw.sample(range(8 * len(whole)), 50):
@@ -64,7 +64,7 @@ def test_a_flipped_bit_anywhere_is_found(folder: RunFolder, file: str, capsys: C
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_cut_emptied_lengthened_or_gone_is_found(
+def test_file_truncated_emptied_extended_or_deleted_is_detected(
     folder: RunFolder, file: str, capsys: Capture
 ) -> None:
     path = folder.checkpoints / "000000002" / file
@@ -81,7 +81,7 @@ def test_a_file_cut_emptied_lengthened_or_gone_is_found(
     assert_falls_back(folder, capsys, file)
 
 
-def test_if_none_is_sound_all_are_named(folder: RunFolder) -> None:
+def test_if_all_checkpoints_are_damaged_each_is_named(folder: RunFolder) -> None:
     for path in folder.saved_checkpoints():
         (path / "state.safetensors").write_bytes(b"x")
     with pytest.raises(UserError, match=r"000000002.*damaged.*000000001.*damaged"):
@@ -89,7 +89,7 @@ def test_if_none_is_sound_all_are_named(folder: RunFolder) -> None:
     assert load(folder, ["envs"]).metadata["iteration"] == 2.0  # what is not asked for is not read
 
 
-def test_a_manifest_of_a_later_version_is_no_damage(folder: RunFolder) -> None:
+def test_manifest_of_another_format_is_refused_by_its_number(folder: RunFolder) -> None:
     path = folder.checkpoints / "000000002" / "manifest.json"
     table = json.loads(path.read_text()) | {"format": manifest.FORMAT + 1, "news": [1]}
     path.write_text(json.dumps(table | {"digest": digest_of(table)}))
@@ -105,7 +105,7 @@ def test_a_manifest_of_a_later_version_is_no_damage(folder: RunFolder) -> None:
         {"files": {}},
     ],
 )  # fmt: skip
-def test_a_manifest_that_was_forged_is_refused(
+def test_forged_manifest_is_refused(
     folder: RunFolder, change: dict[str, Any], capsys: Capture
 ) -> None:
     path = folder.checkpoints / "000000002" / "manifest.json"
@@ -114,7 +114,9 @@ def test_a_manifest_that_was_forged_is_refused(
     assert_falls_back(folder, capsys, change)
 
 
-def test_weights_alone_are_sound_too(folder: RunFolder, capsys: Capture) -> None:
+def test_weights_without_replay_load_but_cannot_be_resumed(
+    folder: RunFolder, capsys: Capture
+) -> None:
     keep_weights_only(folder)
     (left,) = folder.saved_checkpoints()
     names = {path.name for path in left.iterdir()}
@@ -132,7 +134,7 @@ def evaluations(folder: Path) -> list[dict[str, str]]:
     return [{name: row[name] for name in row if name != "wall_seconds"} for row in rows]
 
 
-def test_a_run_falls_back_and_ends_as_if_nothing_had_happened(
+def test_run_resumes_exactly_from_the_checkpoint_before_a_damaged_one(
     tiny_run: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     """Its logs, which are longer than the older checkpoint knew, are cut back to it."""

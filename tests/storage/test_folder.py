@@ -19,9 +19,9 @@ from langevinrl.storage.folder import (
     METRICS,
     SWEEP,
     RunFolder,
-    RunLog,
     checkpoint_name,
 )
+from langevinrl.storage.run_log import RunLog
 
 
 def evaluation(iterations: int) -> dict[str, Any]:
@@ -43,19 +43,19 @@ def write(log: RunLog, *when: int) -> None:
         log.write_evaluations([evaluation(iteration)])
 
 
-def test_columns_are_the_tidy_ones() -> None:
+def test_evaluation_columns() -> None:
     expected = "agent env seed iterations env_steps episode return length wall_seconds"
     assert " ".join(EVALUATION_COLUMNS) == expected
 
 
-def test_lines_are_on_disk_as_soon_as_they_are_written(tmp_path: Path) -> None:
+def test_lines_are_written_at_once(tmp_path: Path) -> None:
     log = RunLog(RunFolder(tmp_path))
     write(log, 1, 2)
     assert iterations(tmp_path) == ([1, 2], [1, 2])
     log.close()
 
 
-def test_on_resume_what_came_after_the_checkpoint_is_cut(tmp_path: Path) -> None:
+def test_logs_are_cut_to_the_checkpoint_on_resume(tmp_path: Path) -> None:
     log = RunLog(RunFolder(tmp_path))
     write(log, 1, 2)
     positions = log.positions()
@@ -70,14 +70,14 @@ def test_on_resume_what_came_after_the_checkpoint_is_cut(tmp_path: Path) -> None
     assert iterations(tmp_path) == ([1, 2, 3], [1, 2, 3])  # one header, no line twice
 
 
-def test_a_run_that_starts_anew_starts_empty(tmp_path: Path) -> None:
+def test_new_run_starts_with_empty_logs(tmp_path: Path) -> None:
     (tmp_path / METRICS).write_text("of before it was killed\n")
     log = RunLog(RunFolder(tmp_path))
     log.close()
     assert iterations(tmp_path) == ([], [])
 
 
-def test_a_log_lost_before_resume_is_begun_anew_not_padded(tmp_path: Path) -> None:
+def test_missing_log_is_started_again_on_resume(tmp_path: Path) -> None:
     log = RunLog(RunFolder(tmp_path))
     write(log, 1)
     positions = log.positions()
@@ -90,7 +90,7 @@ def test_a_log_lost_before_resume_is_begun_anew_not_padded(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("lost", [1, 3, 12, 10_000])
-def test_a_log_cut_in_mid_line_goes_on_after_its_last_whole_line(
+def test_log_cut_within_a_line_continues_after_its_last_whole_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: int
 ) -> None:
     log = RunLog(RunFolder(tmp_path))
@@ -108,7 +108,7 @@ def test_a_log_cut_in_mid_line_goes_on_after_its_last_whole_line(
     assert said.count("has lost lines that its checkpoint knew of") == 2 and METRICS in said
 
 
-def test_a_log_that_no_longer_takes_lines_is_an_error_in_words(
+def test_full_disk_while_logging_gives_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = RunLog(RunFolder(tmp_path))
@@ -122,7 +122,7 @@ def test_a_log_that_no_longer_takes_lines_is_an_error_in_words(
     assert iterations(tmp_path) == ([1], [1])
 
 
-def test_a_folder_says_what_it_is(tmp_path: Path) -> None:
+def test_kind_of_a_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.kind() == "none" and RunFolder(tmp_path / "nowhere").kind() == "none"
     folder.config.write_text("{}")
@@ -136,7 +136,7 @@ def test_a_folder_says_what_it_is(tmp_path: Path) -> None:
     assert folder.kind() == "sweep"
 
 
-def test_the_newest_checkpoint_comes_last_and_foreign_names_do_not_count(tmp_path: Path) -> None:
+def test_saved_checkpoints_are_sorted_and_other_names_ignored(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     names = ["000000012", "000000012.old", ".000000013.partial", "best", "1000000000", "12"]
     for name in names:
@@ -148,7 +148,7 @@ def test_the_newest_checkpoint_comes_last_and_foreign_names_do_not_count(tmp_pat
 
 @pytest.mark.parametrize("name", [METRICS, EVALUATIONS, CHECKPOINTS, "versions.json"])
 @pytest.mark.parametrize("link", [False, True])
-def test_a_new_run_does_not_begin_over_what_is_not_its_own(
+def test_folder_with_files_of_another_program_is_refused(
     name: str, link: bool, tmp_path: Path
 ) -> None:
     folder = RunFolder(tmp_path / "here")
@@ -162,7 +162,7 @@ def test_a_new_run_does_not_begin_over_what_is_not_its_own(
         folder.require_free()
 
 
-def test_evaluations_of_a_run_in_progress_may_end_in_half_a_line(tmp_path: Path) -> None:
+def test_last_line_of_evaluations_may_be_incomplete(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.last_evaluation() == 0
     with pytest.raises(UserError, match="not a run folder"):

@@ -15,14 +15,14 @@ from langevinrl.analysis.records import find_runs
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.train import resume
-from langevinrl.storage.files import MOST_BYTES, read_json, read_text, write_text
+from langevinrl.storage.files import MAX_BYTES, read_json, read_text, write_text
 from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.queue import SweepFolder
 
 
 def make_huge(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(MOST_BYTES + 2)  # takes no room on the disk
+        file.truncate(MAX_BYTES + 2)  # takes no room on the disk
 
 
 STRANGE: dict[str, Callable[[Path], object]] = {
@@ -42,7 +42,7 @@ STRANGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_a_strange_configuration_is_one_sentence(kind: str, tmp_path: Path) -> None:
+def test_odd_configuration_gives_one_sentence(kind: str, tmp_path: Path) -> None:
     STRANGE[kind](tmp_path / "config.json")
     with pytest.raises(UserError, match=r"config\.json"):
         RunConfig.parse(tmp_path / "config.json")
@@ -50,7 +50,7 @@ def test_a_strange_configuration_is_one_sentence(kind: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kind", STRANGE)
 @pytest.mark.parametrize("verb", ["evaluate", "resume", "export", "train"])
-def test_every_verb_says_so(
+def test_every_verb_refuses_an_odd_configuration(
     kind: str, verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     STRANGE[kind](tmp_path / "config.json")
@@ -63,7 +63,7 @@ def test_every_verb_says_so(
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_a_strange_sweep_and_strange_spaces_are_one_sentence(
+def test_odd_sweep_or_spaces_file_gives_one_sentence(
     kind: str, tiny_run: Path, tmp_path: Path
 ) -> None:
     STRANGE[kind](tmp_path / "sweep.json")
@@ -72,16 +72,15 @@ def test_a_strange_sweep_and_strange_spaces_are_one_sentence(
     model = shutil.copytree(tiny_run, tmp_path / "model")
     (model / "spaces.json").unlink()
     STRANGE[kind](model / "spaces.json")
-    if (
-        model / "spaces.json"
-    ).exists():  # a link to nowhere is no file, as of before there were any
-        with pytest.raises(UserError, match=r"spaces\.json"):
-            Model.load(model)
+    with pytest.raises(UserError, match=r"spaces\.json"):
+        Model.load(model)
 
 
 @pytest.mark.parametrize("kind", STRANGE)
 @pytest.mark.parametrize("name", ["config.json", "evaluations.csv", "versions.json"])
-def test_a_report_reads_or_refuses_it(kind: str, name: str, tiny_run: Path, tmp_path: Path) -> None:
+def test_report_reads_or_refuses_an_odd_file(
+    kind: str, name: str, tiny_run: Path, tmp_path: Path
+) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / name).unlink()
     STRANGE[kind](folder / name)
@@ -94,8 +93,8 @@ def test_a_report_reads_or_refuses_it(kind: str, name: str, tiny_run: Path, tmp_
 FILES = ("metrics.jsonl", "evaluations.csv", "resumes.jsonl", "curve.png", "spaces.json")
 
 
-@pytest.mark.parametrize("name", [*FILES, "config.json", "versions.json", "lock.json"])
-def test_resuming_writes_through_no_link(name: str, tiny_run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*FILES, "config.json", "versions.json"])
+def test_resume_does_not_write_through_links(name: str, tiny_run: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     outside = tmp_path / "outside"
     outside.write_bytes((folder / name).read_bytes() if (folder / name).exists() else b"keep")
@@ -107,8 +106,8 @@ def test_resuming_writes_through_no_link(name: str, tiny_run: Path, tmp_path: Pa
     assert outside.read_bytes() == kept
 
 
-@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.csv", "lock.json"])
-def test_resuming_waits_for_no_pipe(name: str, tiny_run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.csv"])
+def test_resume_does_not_wait_for_a_pipe(name: str, tiny_run: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
@@ -116,7 +115,7 @@ def test_resuming_waits_for_no_pipe(name: str, tiny_run: Path, tmp_path: Path) -
         resume(folder, 9)
 
 
-def test_checkpoints_elsewhere_are_not_replaced(tiny_run: Path, tmp_path: Path) -> None:
+def test_checkpoints_behind_a_link_are_not_replaced(tiny_run: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / "checkpoints").rename(tmp_path / "others")
     (folder / "checkpoints").symlink_to(tmp_path / "others")
@@ -126,7 +125,7 @@ def test_checkpoints_elsewhere_are_not_replaced(tiny_run: Path, tmp_path: Path) 
     assert sorted(os.listdir(tmp_path / "others")) == before
 
 
-def test_strangers_among_the_checkpoints_are_passed_over(tiny_run: Path, tmp_path: Path) -> None:
+def test_other_files_among_the_checkpoints_are_ignored(tiny_run: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / "checkpoints" / "000000099").write_text("a file")
     (folder / "checkpoints" / "notes.txt").write_text("notes")
@@ -142,7 +141,7 @@ def test_strangers_among_the_checkpoints_are_passed_over(tiny_run: Path, tmp_pat
 
 
 @pytest.mark.parametrize(("verb", "name"), [("export", "policy.npz"), ("plot", "curve.png")])
-def test_what_is_made_of_a_run_follows_no_link_in_it(
+def test_export_and_plot_do_not_write_through_links(
     verb: str, name: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
@@ -155,7 +154,7 @@ def test_what_is_made_of_a_run_follows_no_link_in_it(
     assert "is a link" in capsys.readouterr().err and outside.read_text() == "keep"
 
 
-def test_what_is_written_is_whole_private_to_nobody_and_follows_no_link(tmp_path: Path) -> None:
+def test_write_text_replaces_a_link_and_uses_default_permissions(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("keep")
     path = tmp_path / "file"
@@ -172,6 +171,6 @@ def test_what_is_written_is_whole_private_to_nobody_and_follows_no_link(tmp_path
         write_text(tmp_path / "none" / "file", "new")
 
 
-def test_json_is_read_as_it_is(tmp_path: Path) -> None:
+def test_read_json_returns_the_content(tmp_path: Path) -> None:
     (tmp_path / "x").write_text(json.dumps({"ü": [1, None]}))
     assert read_json(tmp_path / "x", "it") == {"ü": [1, None]}

@@ -1,12 +1,13 @@
-"""One process at a time in a run's folder: who has it, and when it is free again."""
+"""Locks on folders: one holder at a time, taken over only from a dead process."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,173 +15,174 @@ from typing import Any
 import pytest
 
 from langevinrl.errors import UserError
-from langevinrl.storage import locks as holds
+from langevinrl.storage import locks
 from langevinrl.storage.folder import RunFolder
-from langevinrl.storage.locks import LOCK, STALE, Hold, is_network
-from langevinrl.storage.places import hold_again, take
-from langevinrl.storage.processes import started
+from langevinrl.storage.locks import EXPIRY, LostLockError, acquire, is_locked, started
+from langevinrl.storage.reserve import lock_run, reserve
+
+# Waits for a common moment, reports whether it got the lock, and holds it until its input ends.
+RACER = """
+import sys, time
+from pathlib import Path
+from langevinrl.storage.locks import acquire
+time.sleep(max(0, float(sys.argv[2]) - time.time()))
+print("won" if acquire(Path(sys.argv[1])) else "lost", flush=True)
+sys.stdin.read()
+"""
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    (tmp_path / "run").mkdir()
-    return RunFolder(tmp_path / "run")
-
-
-@pytest.fixture
-def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system that knows no locks, as some network file systems."""
-
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-
-
-def names(folder: RunFolder) -> list[str]:
-    return sorted(path.name for path in folder.path.iterdir())
-
-
-def sign(folder: RunFolder, **fields: Any) -> None:
-    """What another process left."""
-    holder = {"host": socket.gethostname(), "pid": os.getpid(), "started": "1", "since": "noon"}
-    (folder.path / LOCK).write_text(json.dumps(holder | fields))
-
-
-@pytest.mark.parametrize("locks", [True, False])
-def test_the_second_is_told_who_the_first_is(
-    folder: RunFolder, locks: bool, request: pytest.FixtureRequest
-) -> None:
-    if not locks:
-        request.getfixturevalue("no_locks")
-    first = Hold(folder)
-    assert first.taken and not first.foreign and names(folder) == [LOCK]
-    second = Hold(folder)
-    assert second.foreign and not second.taken
-    me = f"process {os.getpid()} on {socket.gethostname()} since 2"
-    assert me in second.who
-    with pytest.raises(UserError, match="another process trains in") as caught:
-        hold_again(folder)
-    assert me in str(caught.value)
-    with pytest.raises(UserError, match=me):
-        take(str(folder), numbered=False, overwrite=True)
-    first.release()
-    assert names(folder) == []
-    hold_again(folder).release()
-    assert names(folder) == []
-
-
-def test_a_sweep_may_take_over_and_the_first_then_leaves_it_alone(folder: RunFolder) -> None:
-    first = Hold(folder)
-    second = hold_again(folder, take_over=True)
-    assert second.taken
-    sign(folder, pid=1)  # as a third process does
-    second.release()
-    first.release()
-    assert json.loads((folder.path / LOCK).read_text())["pid"] == 1
-
-
-@pytest.mark.parametrize("fields", [{}, {"host": "elsewhere"}, {"pid": 2**22 + 1}], ids=str)
-def test_what_a_killed_process_left_is_nothing_where_there_are_locks(
-    folder: RunFolder, fields: dict[str, Any]
-) -> None:
-    sign(folder, **fields)
-    hold = Hold(folder)
-    assert hold.taken and json.loads((folder.path / LOCK).read_text())["pid"] == os.getpid()
-    hold.release()
-
-
-@pytest.mark.usefixtures("no_locks")
-@pytest.mark.parametrize(
-    ("fields", "age", "foreign"),
-    [
-        ({}, 0, False),  # the number is another process's by now
-        ({"pid": 2**22 + 1}, 0, False),
-        ({"started": started(os.getpid())}, 10 * STALE, True),
-        ({"host": "elsewhere"}, 0, True),
-        ({"host": "elsewhere"}, 2 * STALE, False),
-        ({"host": "elsewhere"}, -1e6, True),  # by a clock that runs ahead
-    ],
-    ids=["other start", "gone", "running", "elsewhere", "elsewhere, old", "elsewhere, ahead"],
-)
-def test_without_locks_the_file_tells(
-    folder: RunFolder, fields: dict[str, Any], age: float, foreign: bool
-) -> None:
-    sign(folder, **fields)
-    when = time.time() - age
-    os.utime(folder.path / LOCK, (when, when))
-    hold = Hold(folder)
-    assert hold.foreign == foreign and hold.taken != foreign
-    hold.release()
-    assert names(folder) == ([LOCK] if foreign else [])
-
-
-@pytest.mark.usefixtures("no_locks")
-def test_of_two_that_find_an_old_file_one_gets_it(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sign(folder)
-    put_aside = Hold._put_aside
-
-    def late(self: Hold) -> None:
-        sign(folder, host="elsewhere")  # the other was quicker
-        put_aside(self)
-
-    monkeypatch.setattr(Hold, "_put_aside", late)
-    hold = Hold(folder)
-    assert hold.foreign and not hold.taken and "elsewhere" in hold.who
-    assert names(folder) == [LOCK]
-
-
-def test_on_a_network_a_lock_alone_is_not_enough(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(holds, "is_network", lambda _: True)
-    sign(folder, host="elsewhere")
-    assert Hold(folder).foreign
-    old = time.time() - 2 * STALE
-    os.utime(folder.path / LOCK, (old, old))
-    hold = Hold(folder)
-    assert hold.taken
-    os.utime(folder.path / LOCK, (old, old))
-    monkeypatch.setattr(holds, "BEAT", 0.0)
-    hold.beat()
-    assert (folder.path / LOCK).stat().st_mtime > old + STALE
-    hold.release()
-
-
-def test_file_systems_of_several_machines_are_known(tmp_path: Path) -> None:
-    mounts = tmp_path / "mounts"
-    mounts.write_text(
-        "a / ext4 rw\nb /home\\040of nfs4 rw\nc /home\\040of/x ext4 rw\nd /l lustre\n"
+def racer(folder: Path, start: float = 0.0) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RACER, str(folder), str(start)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    places = {"/home of/me": True, "/home of/x/y": False, "/l": True, "/tmp": False}
-    assert {place: is_network(Path(place), mounts) for place in places} == places
-    assert not is_network(tmp_path, tmp_path / "nothing")
 
 
-def test_a_link_in_its_place_is_not_followed(folder: RunFolder, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("keep")
-    (folder.path / LOCK).symlink_to(outside)
-    hold = Hold(folder)
-    assert hold.taken and outside.read_text() == "keep"
-    assert not (folder.path / LOCK).is_symlink()
-    hold.release()
+def result(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def leave_lock(folder: Path, age: float = 0.0, name: str = "lock.1", **fields: Any) -> Path:
+    """Write the lock of another process."""
+    holder = {"host": socket.gethostname(), "pid": os.getpid(), "started": "1", "since": "noon"}
+    (folder / name).write_text(json.dumps(holder | fields))
+    os.utime(folder / name, (time.time() - age,) * 2)
+    return folder / name
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_one_of_many_racers_wins(tmp_path: Path) -> None:
+    start = time.time() + 1.5
+    racers = [racer(tmp_path, start) for _ in range(6)]
+    results = [result(process) for process in racers]
+    held = is_locked(tmp_path)
+    for process in racers:
+        process.communicate()
+    assert sorted(results) == ["lost"] * 5 + ["won"]
+    assert held and not is_locked(tmp_path)
+
+
+def test_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
+    first = racer(tmp_path)
+    assert result(first) == "won" and acquire(tmp_path) is None
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    second = acquire(tmp_path)
+    assert second is not None and names(tmp_path) == ["lock.2"]
+    assert acquire(tmp_path) is None
+    second.release()
+    assert names(tmp_path) == [] and not is_locked(tmp_path)
+
+
+def test_second_process_is_told_who_holds_the_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with lock_run(folder) as lock:
+        me = f"process {os.getpid()} on {socket.gethostname()} since 2"
+        with pytest.raises(UserError, match=f"another process trains in .*{me}"):
+            lock_run(folder)
+        with pytest.raises(UserError, match=f"another process trains in .*{me}"):
+            reserve(str(folder), numbered=False, overwrite=True)
+        assert lock_run(folder, lock) is lock  # its holder may pass it on
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "age", "alive"),
+    [
+        ({}, 0, False),  # the number belongs to another process by now
+        ({"pid": 2**22 + 1}, 0, False),
+        ({"started": started(os.getpid())}, 0, True),
+        ({"started": started(os.getpid())}, 2 * EXPIRY, False),
+        ({"host": "elsewhere"}, 0, True),
+        ({"host": "elsewhere"}, 2 * EXPIRY, False),
+        ({"host": "elsewhere"}, -1e6, True),  # a clock that is ahead
+    ],
+    ids=["reused pid", "gone", "alive", "suspended", "elsewhere", "elsewhere, old", "ahead"],
+)
+def test_lock_is_alive_while_fresh_and_its_process_exists(
+    tmp_path: Path, fields: dict[str, Any], age: float, alive: bool
+) -> None:
+    leave_lock(tmp_path, age, **fields)
+    assert is_locked(tmp_path) == alive
+    lock = acquire(tmp_path)
+    assert (lock is None) == alive
+    if lock is not None:
+        assert names(tmp_path) == ["lock.2"]
+        lock.release()
+
+
+def test_late_process_withdraws_if_another_lock_appeared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It saw a free folder; since then others locked and released it, and one holds lock.1."""
+    first = acquire(tmp_path)
+    assert first is not None
+    looks, real = iter([[tmp_path / "lock.4"]]), locks._locks
+    monkeypatch.setattr(locks, "_locks", lambda folder: next(looks, None) or real(folder))
+    assert acquire(tmp_path) is None
+    assert names(tmp_path) == ["lock.1"]
+    first.beat()
+    first.require()
+    first.release()
+
+
+@pytest.mark.parametrize("successor", [True, False])
+def test_holder_that_was_suspended_notices_that_its_lock_is_lost(
+    tmp_path: Path, successor: bool
+) -> None:
+    lock = acquire(tmp_path)
+    assert lock is not None
+    lock.beat()
+    lock.require()
+    os.utime(lock.path, (time.time() - 2 * EXPIRY,) * 2)
+    other = acquire(tmp_path)
+    assert other is not None
+    other.release()
+    if successor:  # a third process has used the name again
+        leave_lock(tmp_path, name=lock.path.name, pid=1)
+    lock.beat()
+    with pytest.raises(LostLockError, match="taken over by another process"):
+        lock.require()
+    lock.release()
+    assert names(tmp_path) == (["lock.1"] if successor else [])
+
+
+def test_heartbeat_keeps_a_lock_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "BEAT", 0.01)
+    lock = acquire(tmp_path)
+    assert lock is not None
+    os.utime(lock.path, (0, 0))
+    deadline = time.monotonic() + 5
+    while lock.path.stat().st_mtime == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert lock.path.stat().st_mtime > 0
+    lock.release()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}', '{"host": 1}', "[" * 10**5])
-def test_a_strange_file_in_its_place_says_nothing(folder: RunFolder, text: str) -> None:
-    (folder.path / LOCK).write_text(text)
-    handle = os.open(folder.path, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    hold = Hold(folder)
-    assert hold.foreign and hold.who == ""
-    os.close(handle)
+def test_unreadable_lock_counts_until_it_is_old(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "lock.7"
+    path.write_text(text)
+    assert is_locked(tmp_path) and locks.describe_holder(tmp_path) == ""
+    os.utime(path, (time.time() - 2 * EXPIRY,) * 2)
+    lock = acquire(tmp_path)
+    assert lock is not None and names(tmp_path) == ["lock.8"]
+    lock.release()
 
 
-def test_a_forked_child_does_not_keep_it(folder: RunFolder) -> None:
-    hold = Hold(folder)
-    assert hold.handle is not None
-    holds._forget_all()  # what a child does first
-    assert hold.handle is None
+def test_link_or_folder_in_place_of_a_lock_is_ignored(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "run"
+    outside.write_text("keep")
+    folder.mkdir()
+    (folder / "lock.1").symlink_to(outside)
+    (folder / "lock.2").mkdir()
+    lock = acquire(folder)
+    assert lock is not None and outside.read_text() == "keep"
+    lock.release()

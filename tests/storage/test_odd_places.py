@@ -34,7 +34,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     return RunConfig("toys:ending", out=str(tmp_path_factory.mktemp("odd") / "run"), **SMALL)
 
 
-def test_a_run_in_an_odd_place_at_an_odd_time(
+def test_run_with_an_odd_path_and_a_jumping_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Brackets, spaces, other scripts, a link; no HOME, no terminal; a clock that jumps about."""
@@ -61,7 +61,7 @@ def test_a_run_in_an_odd_place_at_an_odd_time(
     assert RunConfig.parse(folder / "config.json").iterations == 3
     wanted = {"config.json", "versions.json", "spaces.json", "metrics.jsonl", "evaluations.csv"}
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    assert wanted <= found.keys() and "lock.json" not in found
+    assert wanted <= found.keys() and "lock.1" not in found
     assert {mode for name, mode in found.items() if "." in name} == {0o640}
     (record,) = (state / "trained").iterdir()  # the own run was resumed by one command
     assert json.loads(record.read_text())["name"] == "env toys:ending"
@@ -93,21 +93,19 @@ class Break(Callback):
         ("memory", "memory ran out"),
     ],
 )
-def test_what_the_system_refuses_in_mid_run_is_one_sentence(
-    one: RunConfig, how: str, said: str
-) -> None:
+def test_system_error_during_a_run_gives_one_sentence(one: RunConfig, how: str, said: str) -> None:
     folder = Path(str(one.out))
     with pytest.raises(UserError, match=f"(?i){said}.*There is no checkpoint yet"):
         train(one, callbacks=[Break(folder, how)], quiet=True)
-    assert not (folder / "lock.json").exists()
+    assert not list(folder.glob("lock.*"))
 
 
-def test_an_error_of_the_users_own_stays_what_it_is(one: RunConfig) -> None:
+def test_error_of_a_user_callback_is_not_changed(one: RunConfig) -> None:
     with pytest.raises(ConnectionRefusedError):
         train(one, callbacks=[Break(Path(str(one.out)), "ECONNREFUSED")], quiet=True)
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_built(
+def test_folder_without_permission_is_refused_before_anything_is_built(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
@@ -118,7 +116,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_built(
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-def test_a_configuration_is_made_by_one_process_only(
+def test_configuration_is_created_by_one_process_only(
     one: RunConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = Path(str(one.out))

@@ -76,32 +76,39 @@ def sent(tiny_run: Path, place: Path, **fields: Any) -> Path:
         ("nclql", "Hopper-v4", {"make": {"inner": ["os:getcwd"]}}, 1),
     ],
 )
-def test_what_would_be_imported(agent: str, env: str, kwargs: dict[str, Any], count: int) -> None:
+def test_names_that_would_be_imported(
+    agent: str, env: str, kwargs: dict[str, Any], count: int
+) -> None:
     assert len(trust.importing_names(agent, env, kwargs)) == count
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "resume", "video", "export", "train"])
-@pytest.mark.parametrize("fields", [{"env": "lure:wide"}, {"agent": "lure:wide"}], ids=str)
-def test_no_verb_follows_a_strangers_name(
+@pytest.mark.parametrize(
+    ("verb", "field"),
+    [
+        ("evaluate", "env"), ("resume", "env"), ("video", "env"), ("train", "env"),
+        ("evaluate", "agent"), ("resume", "agent"), ("video", "agent"), ("train", "agent"),
+        ("export", "agent"),
+    ],
+)  # fmt: skip
+def test_no_verb_imports_names_of_a_received_folder(
     verb: str,
-    fields: dict[str, str],
+    field: str,
     tiny_run: Path,
     lure: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = sent(tiny_run, tmp_path / "sent", **fields)
-    (folder / "spaces.json").unlink()  # without which exporting needs the environment too
+    folder = sent(tiny_run, tmp_path / "sent", **{field: "lure:wide"})
     what = folder / "config.json" if verb == "train" else folder
     with pytest.raises(SystemExit) as caught:
         cli.main([verb, str(what)])
     said = capsys.readouterr().err
     assert caught.value.code == 2 and "lure:wide" in said and "--trust" in said
-    assert ("--env" in said) == ("env" in fields)
+    assert ("--env" in said) == (field == "env")
     assert not lure.exists()
 
 
-def test_a_strangers_model_acts_and_plays_where_its_reader_says(
+def test_received_model_acts_without_importing_its_environment(
     tiny_run: Path, lure: Path, tmp_path: Path
 ) -> None:
     folder = sent(tiny_run, tmp_path / "sent", env="lure:wide")
@@ -118,7 +125,7 @@ def test_a_strangers_model_acts_and_plays_where_its_reader_says(
     assert RunConfig.read(folder / "config.json").env == "lure:wide"  # asked once
 
 
-def test_once_trusted_a_run_is_ones_own_wherever_it_lies(
+def test_trusted_run_stays_trusted_when_moved(
     tiny_run: Path, lure: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sent(tiny_run, tmp_path / "sent", env="lure:wide")
@@ -139,7 +146,7 @@ def test_once_trusted_a_run_is_ones_own_wherever_it_lies(
 
 
 @pytest.mark.parametrize("state", ["", "a file"])
-def test_without_a_place_for_records_resuming_asks(
+def test_without_a_state_folder_resume_asks_for_trust(
     tmp_path: Path, stranger: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     if state:
@@ -160,7 +167,7 @@ def no_home() -> Path:
     raise RuntimeError("no home")
 
 
-def test_a_damaged_record_is_no_record(stranger: Path) -> None:
+def test_damaged_record_of_trust_is_ignored(stranger: Path) -> None:
     trust.remember(["env toys:wide"])
     (record,) = (stranger / "trained").iterdir()
     for text in (
@@ -174,7 +181,7 @@ def test_a_damaged_record_is_no_record(stranger: Path) -> None:
         assert not trust.is_remembered("env toys:wide")
 
 
-def test_nothing_is_imported_from_inside_a_run_even_if_trusted(
+def test_nothing_is_imported_from_inside_a_run_folder(
     tiny_run: Path, stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sent(tiny_run, tmp_path / "sent", env="inner:wide")
@@ -192,7 +199,7 @@ def test_nothing_is_imported_from_inside_a_run_even_if_trusted(
     assert not (folder / "ran").exists()
 
 
-def test_the_current_folder_is_searched_last_and_never_in_a_run(
+def test_current_folder_is_searched_last_and_never_in_a_run(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
@@ -208,7 +215,7 @@ def test_the_current_folder_is_searched_last_and_never_in_a_run(
     assert sys.path[-1] == ""
 
 
-def test_the_command_line_takes_no_package_from_where_it_is_called(tmp_path: Path) -> None:
+def test_command_line_imports_no_package_from_the_current_folder(tmp_path: Path) -> None:
     """As `python -m`, which by itself would look in the current folder first."""
     for name in ("tyro", "rich", "jax", "gymnasium"):
         (tmp_path / f"{name}.py").write_text(LURE)
@@ -220,7 +227,7 @@ def test_the_command_line_takes_no_package_from_where_it_is_called(tmp_path: Pat
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_sweep_from_elsewhere_runs_nothing(lure: Path, tmp_path: Path) -> None:
+def test_received_sweep_imports_nothing(lure: Path, tmp_path: Path) -> None:
     base = {"env": "lure:wide", "agent": "lql", "iterations": 4}
     (tmp_path / "grid.json").write_text(json.dumps({"base": base}))
     (tmp_path / "axes.json").write_text(
@@ -248,7 +255,7 @@ def test_a_sweep_from_elsewhere_runs_nothing(lure: Path, tmp_path: Path) -> None
     trust.require_trusted(folder.path, config.imported())
 
 
-def test_compiled_programs_of_a_sweep_from_elsewhere_are_not_run(
+def test_compiled_programs_of_a_received_sweep_are_not_run(
     stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tell(place: Path | None = None) -> None:
@@ -266,7 +273,7 @@ def test_compiled_programs_of_a_sweep_from_elsewhere_are_not_run(
 
 
 @pytest.mark.parametrize("job", [{"id": "../../x"}, {"config": {"agent": "../../x"}}], ids=str)
-def test_a_sweeps_jobs_lie_inside_it(tmp_path: Path, job: dict[str, Any]) -> None:
+def test_job_outside_of_the_sweep_folder_is_refused(tmp_path: Path, job: dict[str, Any]) -> None:
     config = make_config({"env": "Pendulum-v1", "iterations": 4}).resolved()
     SweepFolder.write(tmp_path / "sweep", [config])
     table = json.loads((tmp_path / "sweep" / "sweep.json").read_text())

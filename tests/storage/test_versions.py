@@ -13,7 +13,7 @@ from langevinrl.storage import versions as room
 from langevinrl.storage.versions import versions
 
 
-def test_versions_say_what_a_run_was_made_with() -> None:
+def test_versions_of_a_run() -> None:
     found = versions()
     named = {"python", "jax", "numpy", "gymnasium", "mujoco", "commit", "dirty", "devices"}
     assert named <= found.keys()

@@ -16,7 +16,7 @@ from langevinrl.sweeps.grid import Grid, job_id, make_config, read_grid, seeds_t
 BASE = {"env": "Pendulum-v1", "iterations": 10}
 
 
-def test_a_grid_is_the_product_of_its_axes_cases_and_seeds() -> None:
+def test_grid_is_the_product_of_axes_cases_and_seeds() -> None:
     grid = Grid(
         {**BASE, "hidden": [8, 8]},
         axes={"agent": ["lql", "nclql"], "inverse_temperature": [1.0, 2.0]},
@@ -46,17 +46,17 @@ def test_a_grid_is_the_product_of_its_axes_cases_and_seeds() -> None:
         ({"base": BASE, "seeds": [1, 1]}, "different numbers"),
     ],
 )
-def test_slips_in_a_grid_are_named(fields: dict[str, Any], words: str) -> None:
+def test_mistakes_in_a_grid_are_named(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
         Grid(**fields).configs()
 
 
-def test_a_field_of_another_method_is_no_field_of_this_one() -> None:
+def test_field_of_another_method_is_refused() -> None:
     with pytest.raises(UserError, match="field of a run or of sac 'num_levels'"):
         make_config({**BASE, "agent": "sac", "num_levels": 3})
 
 
-def test_files_in_both_formats_mean_the_same(tmp_path: Path) -> None:
+def test_toml_and_json_files_give_the_same_grid(tmp_path: Path) -> None:
     table = {"seeds": [1, 2], "base": BASE, "axes": {"agent": ["sac", "lql"]}}
     (tmp_path / "a.json").write_text(json.dumps(table))
     (tmp_path / "a.toml").write_text(
@@ -75,7 +75,7 @@ def test_files_in_both_formats_mean_the_same(tmp_path: Path) -> None:
         ("[base]\n[axis]\n", "did you mean axes"),
     ],
 )
-def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(UserError, match=words):
         read_grid(tmp_path / "a.toml")
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, words: st
         read_grid(tmp_path / "missing.toml")
 
 
-def test_the_hash_stands_for_the_run_and_not_for_its_place() -> None:
+def test_job_id_depends_on_the_run_but_not_on_its_folder() -> None:
     run = RunConfig(**BASE).resolved()  # type: ignore[arg-type]  # one dict of fields
     assert job_id(run) == job_id(dataclasses.replace(run, out="elsewhere"))
     changed = [
@@ -94,7 +94,7 @@ def test_the_hash_stands_for_the_run_and_not_for_its_place() -> None:
     assert len({job_id(config) for config in [run, *changed]}) == 4
 
 
-def test_seeds_in_equal_steps_share_a_process_and_others_do_not() -> None:
+def test_equally_spaced_seeds_share_a_process() -> None:
     even = Grid(BASE, {"agent": ["sac", "lql"]}, seeds=[100, 200, 300]).configs()
     joined = seeds_together(even)
     assert [(c.agent, c.seed_list) for c in joined] == [

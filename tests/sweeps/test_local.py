@@ -40,16 +40,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_sweep_ends_with_every_run_done_and_its_replay_gone(whole: Path) -> None:
+def test_finished_sweep_has_every_run_done_and_no_replay(whole: Path) -> None:
     folder = SweepFolder(whole)
     assert len(folder.jobs) == 4 and all(job.done for job in folder.jobs.values())
     for id_, job in folder.jobs.items():
-        assert job.folder.name.endswith(id_) and job.standing() == "done"
+        assert job.folder.name.endswith(id_) and job.status() == "done"
         assert RunFolder(job.folder).kind() == "model" and not job.errors
         assert json.loads((job.state / "done.json").read_text())["iteration"] == 12
 
 
-def test_what_is_done_is_not_done_again(whole: Path) -> None:
+def test_finished_jobs_are_not_run_again(whole: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("evaluations.csv")}
     began = time.monotonic()
     sweep(tiny_configs(), whole, seeds_per_process="one", quiet=True)
@@ -57,7 +57,7 @@ def test_what_is_done_is_not_done_again(whole: Path) -> None:
     assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("evaluations.csv")}
 
 
-def test_seeds_in_one_process_are_the_runs_of_seeds_apart(whole: Path, tmp_path: Path) -> None:
+def test_seeds_in_one_process_give_the_same_runs(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "together"
     sweep(tiny_configs(), out, seeds_per_process="all", quiet=True)
     assert len(SweepFolder(out).jobs) == 2
@@ -66,7 +66,7 @@ def test_seeds_in_one_process_are_the_runs_of_seeds_apart(whole: Path, tmp_path:
     assert {row[1:5] for row in apart} == {row[1:5] for row in together}
 
 
-def test_a_killed_sweep_is_gone_on_with_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_killed_sweep_continues_exactly(tmp_path: Path) -> None:
     configs = tiny_configs(1, **LONG)
     killed, calm = tmp_path / "killed", tmp_path / "calm"
     process = start(configs, killed)
@@ -85,7 +85,7 @@ def test_a_killed_sweep_is_gone_on_with_and_nothing_is_lost(tmp_path: Path) -> N
     assert_same(killed, calm)
 
 
-def test_two_sweeps_of_one_folder_share_the_work(tmp_path: Path, whole: Path) -> None:
+def test_two_sweeps_of_one_folder_share_its_jobs(tmp_path: Path, whole: Path) -> None:
     processes = [start(tiny_configs(), tmp_path / "shared", "--workers", "1") for _ in range(2)]
     for process in processes:
         out, _ = process.communicate(timeout=240)
@@ -94,7 +94,7 @@ def test_two_sweeps_of_one_folder_share_the_work(tmp_path: Path, whole: Path) ->
     assert_same(tmp_path / "shared", whole)
 
 
-def test_ctrl_c_saves_every_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_saves_every_run_and_says_how_to_continue(tmp_path: Path) -> None:
     out = tmp_path / "cut"
     process = start(tiny_configs(1, **LONG | {"checkpoint_every": 100_000}), out)
     jobs = list(SweepFolder(out).jobs.values())
@@ -104,10 +104,10 @@ def test_ctrl_c_saves_every_run_and_says_how_to_go_on(tmp_path: Path) -> None:
     words, _ = process.communicate(timeout=120)
     assert process.returncode == 130 and f"langevinrl sweep {out}" in words
     assert all(RunFolder(job.folder).saved_iteration() > 0 for job in jobs)
-    assert all(job.standing() == "open" for job in jobs)
+    assert all(job.status() == "waiting" for job in jobs)
 
 
-def test_a_failing_job_is_tried_again_and_then_reported(
+def test_failing_job_is_retried_and_then_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
@@ -116,37 +116,37 @@ def test_a_failing_job_is_tried_again_and_then_reported(
     out = sweep([bad, good], tmp_path / "sweep", retries=1)
     job, other = out.jobs.values()
     assert len(job.errors) == 2 and "the wheel came off" in job.last_error()
-    assert "Traceback" in job.errors[0].read_text() and job.standing() == "failed"
+    assert "Traceback" in job.errors[0].read_text() and job.status() == "failed"
     assert other.done
     assert "the wheel came off" in capsys.readouterr().out
 
 
-def test_a_job_that_is_killed_each_time_says_so(tmp_path: Path) -> None:
+def test_killed_job_is_reported_with_its_signal(tmp_path: Path) -> None:
     config = make_config({**TINY, **LONG, "iterations": 100_000})
     folder = SweepFolder.write(tmp_path / "sweep", [config.resolved()])
     (job,) = folder.jobs.values()
     process = start([config.resolved()], folder.path, "--retries", "0")
-    until(lambda: (job.state / "claim.1").exists() and (job.state / "claim.1").stat().st_size)
-    os.kill(json.loads((job.state / "claim.1").read_text())["pid"], signal.SIGKILL)
+    until((job.folder / "lock.1").exists)
+    os.kill(json.loads((job.folder / "lock.1").read_text())["pid"], signal.SIGKILL)
     words, _ = process.communicate(timeout=60)
     assert process.returncode == 1 and "killed (signal 9)" in words
 
 
-def test_a_bad_name_is_found_before_anything_starts(tmp_path: Path) -> None:
+def test_unknown_environment_or_backend_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="unknown environment 'Pendulm-v1'; near: Pendulum-v1"):
         sweep([make_config({**TINY, "env": "Pendulm-v1"})], tmp_path / "sweep")
     with pytest.raises(UserError, match="unknown backend 'lokal'; did you mean local"):
         sweep([make_config(TINY)], tmp_path / "other", backend="lokal")  # type: ignore[arg-type]
 
 
-def test_commands_that_add_jobs_at_once_lose_none(tmp_path: Path) -> None:
+def test_concurrent_commands_add_all_their_jobs(tmp_path: Path) -> None:
     configs = tiny_configs(4)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda config: SweepFolder.write(tmp_path / "sweep", [config]), configs))
     assert len(SweepFolder(tmp_path / "sweep").jobs) == len(configs) == 8
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_folder_of_another_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(UserError, match="neither empty nor a sweep"):
         sweep([make_config(TINY)], tmp_path)

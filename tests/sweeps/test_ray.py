@@ -31,7 +31,7 @@ def cluster() -> Iterator[RayCluster]:
             yield started
 
 
-def test_a_failing_job_is_tried_again_and_reported(cluster: RayCluster, tmp_path: Path) -> None:
+def test_failing_job_is_retried_on_ray(cluster: RayCluster, tmp_path: Path) -> None:
     bad = make_config({**TINY, "env": "toys:breaking"})
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parent.parent))
@@ -41,7 +41,7 @@ def test_a_failing_job_is_tried_again_and_reported(cluster: RayCluster, tmp_path
     assert len(job.errors) == 2 and "the wheel came off" in job.last_error()
 
 
-def test_a_lost_node_costs_no_run_and_changes_none(cluster: RayCluster, tmp_path: Path) -> None:
+def test_jobs_of_a_lost_node_continue_exactly(cluster: RayCluster, tmp_path: Path) -> None:
     """The last test of this file: the cluster has one node afterwards."""
     configs = tiny_configs(2, **LONG)
     out = tmp_path / "ray"
@@ -66,14 +66,14 @@ def test_a_lost_node_costs_no_run_and_changes_none(cluster: RayCluster, tmp_path
     assert_same(out, tmp_path / "local")
 
 
-def test_an_address_where_nobody_is_gets_a_sentence(tmp_path: Path) -> None:
+def test_wrong_ray_address_gives_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):
         sweep([make_config(TINY)], tmp_path / "sweep", backend="ray", address="127.0.0.1:1")
     with pytest.raises(UserError, match="expected auto or HOST:PORT"):
         sweep([make_config(TINY)], tmp_path / "sweep", backend="ray", address="cluster")
 
 
-def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ray_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[ray\]'"):
         sweep([make_config(TINY)], tmp_path / "sweep", backend="ray")

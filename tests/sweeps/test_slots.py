@@ -19,7 +19,7 @@ def on_cores(monkeypatch: pytest.MonkeyPatch, cores: int, gpus: list[str] | None
     monkeypatch.setattr(slots, "visible_gpus", lambda: gpus or [])
 
 
-def test_many_jobs_get_a_core_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slots_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     on_cores(monkeypatch, 4)
     assert [slot.cores for slot in find_slots(90)] == [(0,), (1,), (2,), (3,)]
     assert [slot.cores for slot in find_slots(90, workers=2)] == [(0, 2), (1, 3)]
@@ -30,20 +30,22 @@ def test_few_jobs_share_the_cores_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [slot.cores for slot in find_slots(1)] == [(0, 1, 2, 3)]
 
 
-def test_one_process_for_each_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_slot_per_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on_cores(monkeypatch, 8, ["0", "1"])
     assert [slot.gpu for slot in find_slots(90)] == ["0", "1"]
     assert find_slots(90)[1].environment({})["CUDA_VISIBLE_DEVICES"] == "1"
 
 
-def test_a_core_of_its_own_means_one_thread_and_keeps_the_users_flags() -> None:
+def test_slot_with_one_core_uses_one_thread_and_keeps_xla_flags() -> None:
     found = Slot((0,)).environment({"XLA_FLAGS": "--mine", "HOME": "x"})
     assert found["OMP_NUM_THREADS"] == "1" and found["HOME"] == "x"
     assert found["XLA_FLAGS"] == "--mine --xla_cpu_multi_thread_eigen=false"
     assert Slot((0, 1)).environment({"HOME": "x"}) == {"HOME": "x"}
 
 
-def test_gpus_are_those_that_jax_could_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_visible_gpus_are_those_that_jax_can_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("nvidia0", "nvidia1", "nvidiactl"):
         (tmp_path / name).touch()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -57,13 +59,13 @@ def test_gpus_are_those_that_jax_could_use(monkeypatch: pytest.MonkeyPatch, tmp_
     assert slots.visible_gpus(tmp_path) == []
 
 
-def test_replay_is_counted_as_it_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_bytes_equal_those_of_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     config = RunConfig("Pendulum-v1", iterations=100, warmup=500, capacity=10_000, seeds=2)
     ring = Replay(Spec(3, 1), 1_000, [0, 1], {"best": "action"})
     assert replay_bytes(config, 3, 1) == ring.num_bytes
 
 
-def test_jobs_that_do_not_fit_run_fewer_at_a_time_or_are_refused(
+def test_jobs_that_do_not_fit_in_memory_run_fewer_at_a_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(slots, "free_memory", lambda: 10_000_000_000)

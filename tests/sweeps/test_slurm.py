@@ -62,7 +62,7 @@ def resumed_from(job: Job) -> int:
 
 
 @needs_slurm
-def test_a_preempted_job_saves_queues_again_and_ends_as_if_never_cut(
+def test_preempted_job_saves_is_queued_again_and_continues_exactly(
     cluster: SlurmCluster, local: Path, tmp_path: Path
 ) -> None:
     """One gets SLURM's warning, the other is put back by its administrator."""
@@ -86,7 +86,7 @@ def test_a_preempted_job_saves_queues_again_and_ends_as_if_never_cut(
 
 
 @needs_slurm
-def test_ctrl_c_leaves_the_jobs_alone_and_what_is_queued_is_not_queued_again(
+def test_ctrl_c_keeps_slurm_jobs_and_they_are_not_queued_twice(
     cluster: SlurmCluster, tmp_path: Path
 ) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job may lack
@@ -107,7 +107,9 @@ def test_ctrl_c_leaves_the_jobs_alone_and_what_is_queued_is_not_queued_again(
     assert len(list((out / "slurm").glob("*_submitted.pkl"))) == len(jobs)
 
 
-def test_submitits_local_executor_does_the_same(local: Path, tmp_path: Path) -> None:
+def test_preempted_job_continues_exactly_with_the_local_executor(
+    local: Path, tmp_path: Path
+) -> None:
     out, configs = tmp_path / "submitit", tiny_configs(1, **LONG)
     jobs = list(SweepFolder.write(out, configs).jobs.values())
 
@@ -125,9 +127,7 @@ def test_submitits_local_executor_does_the_same(local: Path, tmp_path: Path) -> 
     assert_same(out, local)
 
 
-def test_where_there_is_no_slurm_a_sentence_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_slurm_gives_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="no SLURM here"):
         sweep([make_config(TINY)], tmp_path / "sweep", backend="slurm", quiet=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sweeping import tiny_configs
 
-from langevinrl.sweeps import claims
+from langevinrl.storage.locks import acquire
 from langevinrl.sweeps.queue import Job, SweepFolder
 from langevinrl.sweeps.table import SweepTable, describe, duration
 
@@ -24,24 +24,27 @@ def tell(job: Job, name: str, **news: object) -> None:
     (job.state / name).write_text(json.dumps(news))
 
 
-def test_jobs_are_counted_by_their_files(jobs: list[Job]) -> None:
+def test_summary_counts_jobs_by_their_files(jobs: list[Job]) -> None:
     done, running, failed, _ = jobs
     tell(done, "done.json", iteration=12, first=0, seconds=24.0)
-    claims.take(running.state)
+    running.folder.mkdir(parents=True)
+    lock = acquire(running.folder)
+    assert lock is not None
     tell(running, "progress.json", iteration=9, first=3, seconds=12.0)
     failed.record_error("Traceback\nValueError: no")
-    look = SweepTable(jobs, workers=2, quiet=True).look()
-    assert dict(look.counts) == {"done": 1, "running": 1, "failed": 1, "open": 1}
+    summary = SweepTable(jobs, workers=2, quiet=True).summarise()
+    lock.release()
+    assert dict(summary.counts) == {"done": 1, "running": 1, "failed": 1, "waiting": 1}
     # Two seconds an iteration: three are left of the one that runs, twelve of the one that waits.
-    assert look.seconds_left == pytest.approx(2.0 * (3 + 12) / 2)
-    assert describe(look) == "done 1, running 1, failed 1, waiting 1; 15 s left"
+    assert summary.seconds_left == pytest.approx(2.0 * (3 + 12) / 2)
+    assert describe(summary) == "done 1, running 1, failed 1, waiting 1; 15 s left"
 
 
-def test_no_time_is_told_before_a_rate_is_known(jobs: list[Job]) -> None:
-    assert SweepTable(jobs, 2, quiet=True).look().seconds_left is None
+def test_no_time_is_given_before_a_speed_is_known(jobs: list[Job]) -> None:
+    assert SweepTable(jobs, 2, quiet=True).summarise().seconds_left is None
 
 
-def test_away_from_a_terminal_a_line_tells_of_each_end(
+def test_without_a_terminal_a_line_is_printed_per_ended_job(
     jobs: list[Job], capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = SweepTable(jobs, workers=2)
@@ -57,5 +60,5 @@ def test_away_from_a_terminal_a_line_tells_of_each_end(
     assert lines[3] == f"failed: {jobs[2].folder.name}: ValueError: no [/x]"
 
 
-def test_times_are_told_as_people_say_them() -> None:
+def test_durations_in_words() -> None:
     assert [duration(s) for s in (40, 700, 9_000, 9e5)] == ["40 s", "12 min", "2.5 h", "10.4 days"]

@@ -18,9 +18,9 @@ from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Episode, Evaluation
 from langevinrl.storage.folder import RunFolder
-from langevinrl.sweeps import claims
+from langevinrl.storage.locks import is_locked
 from langevinrl.sweeps.space import Range, Search, read_search
-from langevinrl.sweeps.trial import Watched, read_score
+from langevinrl.sweeps.trial import ReportTrial, read_score
 from langevinrl.sweeps.tune import TuneFolder, tune
 
 optuna: Any = pytest.importorskip("optuna")
@@ -32,7 +32,7 @@ SEARCH = Search(
 )
 
 
-def test_a_search_ends_with_its_best_run_as_a_file(tmp_path: Path) -> None:
+def test_search_writes_its_best_run(tmp_path: Path) -> None:
     best = tune(SEARCH, tmp_path / "tune", trials=3, quiet=True)
     place = TuneFolder(tmp_path / "tune")
     finished = place.finished()
@@ -46,7 +46,7 @@ def test_a_search_ends_with_its_best_run_as_a_file(tmp_path: Path) -> None:
     assert len(place.finished()) == 3
 
 
-def test_a_killed_search_goes_on_with_the_very_same_trials(tmp_path: Path) -> None:
+def test_killed_search_continues_its_trials(tmp_path: Path) -> None:
     out = tmp_path / "tune"
     long = {**TINY, "iterations": 3_000, "eval_every": 1_000, "checkpoint_every": 20}
     search = Search(long, SEARCH.space, (0, 1))
@@ -60,11 +60,10 @@ def test_a_killed_search_goes_on_with_the_very_same_trials(tmp_path: Path) -> No
     process.send_signal(signal.SIGKILL)
     process.wait()
     (cut,) = out.glob("jobs/*")
-    (state,) = out.glob("state/*")
-    until(lambda: not claims.is_held(state))  # its trial saves and ends by itself
+    until(lambda: not is_locked(cut))  # its trial saves and ends
     tune(search, out, trials=1, workers=1, quiet=True)
     (trial,) = TuneFolder(out).finished()
-    assert trial.user_attrs["job"] == cut.name.partition("-")[2]
+    assert trial.user_attrs["run"] == cut.name
     lines = RunFolder(cut).resumes.read_text().splitlines()
     assert len(lines) == 1 and json.loads(lines[0])["iteration"] >= 20
 
@@ -91,9 +90,7 @@ def test_the_score_is_the_last_return_or_its_gain_per_second(tmp_path: Path) -> 
         ("seeds=[1,2,9]\n[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma=[0.5]", "equal"),
     ],
 )
-def test_slips_in_a_search_are_named_before_anything_runs(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_mistakes_in_a_search_are_named(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(UserError, match=words):
         read_search(tmp_path / "a.toml")
@@ -109,13 +106,13 @@ def test_another_search_in_the_same_folder_is_refused(tmp_path: Path) -> None:
         TuneFolder.write(tmp_path / "other", SEARCH, "return", None)
 
 
-def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_optuna_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[tune\]'"):
         tune(SEARCH, tmp_path / "tune", trials=1)
 
 
-def test_the_pruners_verdict_can_be_written_down() -> None:
+def test_pruned_flag_can_be_written_as_json() -> None:
     """Once enough trials are done to compare with, the median pruner answers in NumPy's bool."""
 
     class Hopeless:
@@ -125,8 +122,8 @@ def test_the_pruners_verdict_can_be_written_down() -> None:
         def should_prune(self) -> Any:
             return np.bool_(True)
 
-    watched = Watched(cast(Any, Hopeless()), seconds=None)
+    report = ReportTrial(cast(Any, Hopeless()), seconds=None)
     run = cast(Any, SimpleNamespace(wall_seconds=1.0))
-    watched.on_evaluation(run, Evaluation(5, [Episode(0, 0, -3.0, 7)]))
-    assert json.loads(json.dumps(watched.pruned)) is True
-    assert watched.on_step(run, cast(Any, None))
+    report.on_evaluation(run, Evaluation(5, [Episode(0, 0, -3.0, 7)]))
+    assert json.loads(json.dumps(report.pruned)) is True
+    assert report.on_step(run, cast(Any, None))

@@ -30,7 +30,7 @@ def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
     """Read the seeds of an evaluations.csv, by agent and environment; empty without the file."""
     if not path.exists():
         return {}
-    text = read_text(path, "evaluations", most=2**30)
+    text = read_text(path, "evaluations", max_bytes=2**30)
     try:
         reader = csv.reader(text.splitlines(keepends=True))
         header = next(reader, list(NEEDED))

@@ -120,7 +120,7 @@ def _jobs(sweep: Path) -> Iterator[tuple[Path, str | None]]:
     for name, folder in jobs:
         state = sweep / "state" / name
         errors = sorted(state.glob("error.*.txt"), key=lambda p: (len(p.name), p.name))
-        over = (state / "done.json").exists() or any(state.glob("claim.*"))
+        over = (state / "done.json").exists() or any(folder.glob("lock.*"))
         lines = errors[-1].read_text(errors="replace").strip().splitlines() if errors else []
         yield folder, (lines[-1].strip() if lines else "") if errors and not over else None
 

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Backends:
-    """Where jobs run."""
+    """Backend and its options."""
 
     # this machine, one process per core or GPU; a Ray cluster; a SLURM queue
     backend: Literal["local", "ray", "slurm"] = "local"
-    workers: int | None = None  # local: jobs at a time; one per core or GPU unless told
-    address: str | None = None  # ray: the cluster's address; a local one is started unless told
-    partition: str | None = None  # slurm: where to queue
-    hours: float = 24.0  # slurm: time limit of one job, which goes on after it by itself
+    workers: int | None = None  # local: jobs at a time; by default one per core or GPU
+    address: str | None = None  # ray: the cluster's address; by default a local one is started
+    partition: str | None = None  # slurm: partition to queue in
+    hours: float = 24.0  # slurm: time limit of one job, which is queued again after it
     gpus: int = 0  # slurm and ray: GPUs for one job
-    # seeds of one configuration in one process, or each in its own; auto: what is faster
+    # seeds of one configuration in one process, or each in its own; auto: the faster one
     seeds_per_process: Literal["auto", "one", "all"] = "auto"
-    retries: int = 1  # further tries of a job that failed, before it is reported
-    keep_replay: bool = False  # keep what training a finished run further needs
+    retries: int = 1  # further tries of a job that failed
+    keep_replay: bool = False  # keep the replay of finished runs, to train them further
 
     def options(self) -> dict[str, object]:
-        """What the chosen backend is told beside the jobs."""
+        """Return the options of the chosen backend."""
         if self.retries < 0 or self.gpus < 0 or (self.workers is not None and self.workers < 1):
             raise UserError("--retries and --gpus count from 0, --workers from 1")
         if not 0 < self.hours < 10_000:
@@ -48,12 +48,12 @@ class Backends:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Train every run of a grid; the same command goes on where it was cut."""
+    """Train every run of a grid; the same command continues a sweep that was stopped."""
 
-    what: tyro.conf.Positional[Path]  # a TOML or JSON file, or the folder of a sweep to go on with
+    what: tyro.conf.Positional[Path]  # a TOML or JSON file, or the folder of a sweep to continue
     backends: Backends
-    out: Path | None = None  # folder of the sweep; sweeps/NAME of the file unless told
-    # import agents and environments of your own that the file or folder names; asked for once
+    out: Path | None = None  # folder of the sweep; by default sweeps/NAME of the file
+    # import the agents and environments that the file or folder names; needed once
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 
@@ -76,6 +76,6 @@ def main(words: list[str]) -> None:
 
 
 def exit_if_failed(folder: SweepFolder) -> None:
-    """With 1, if a job has failed."""
+    """Exit with code 1 if a job has failed."""
     if any(job.errors and not job.done for job in folder.jobs.values()):
         raise SystemExit(1)

@@ -13,16 +13,18 @@ from langevinrl.cli.forms import parse
 
 @dataclass(frozen=True)
 class Tune:
-    """Search for good hyperparameters; the same command, here or elsewhere, goes on or joins in."""
+    """Search for good hyperparameters; the same command continues a search or joins it."""
 
     file: tyro.conf.Positional[Path]  # a TOML or JSON file with base, space and seeds
-    trials: int = 50  # in all
+    trials: int = 50  # in total
     # the last evaluation's mean over all seeds, or its gain on the first per second
     objective: Literal["return", "return-per-second"] = "return"
-    seconds: float | None = None  # end each run after that long, so that what is fast is preferred
-    workers: int | None = None  # trials at a time; one per core or GPU unless told
-    out: Path | None = None  # folder of the search; tune/NAME of the file unless told
-    # import agents and environments of your own that the file or folder names; asked for once
+    seconds: float | None = (
+        None  # end each run after that long, so that fast settings are preferred
+    )
+    workers: int | None = None  # trials at a time; by default one per core or GPU
+    out: Path | None = None  # folder of the search; by default tune/NAME of the file
+    # import the agents and environments that the file or folder names; needed once
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 

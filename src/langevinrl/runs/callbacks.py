@@ -29,7 +29,8 @@ from langevinrl.runs.finite import require_finite_state
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.saved import write_model
 from langevinrl.storage import checkpoint
-from langevinrl.storage.folder import STATE, RunFolder, RunLog
+from langevinrl.storage.folder import STATE, RunFolder
+from langevinrl.storage.run_log import RunLog
 
 
 class Callback:

@@ -19,7 +19,7 @@ from langevinrl.registry import METHODS, Method
 from langevinrl.runs.checks import field_mistakes, plain
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
 from langevinrl.runs.presets import PAPER, RUN_DEFAULTS, agent_values, preset_mistakes, run_values
-from langevinrl.storage.files import read_json, write_text
+from langevinrl.storage.files import create_text, read_json, write_text
 from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
@@ -231,7 +231,10 @@ class RunConfig:
     def write(self, path: Path, *, exclusive: bool = False) -> None:
         """Write the run as JSON, atomically; `exclusive` refuses to replace a file."""
         text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-        write_text(path, text, exclusive=exclusive)
+        if not exclusive:
+            write_text(path, text)
+        elif not create_text(path, text):
+            raise UserError(f"{path} is there already: another process has just made it")
 
     @classmethod
     def read(cls, path: Path, *, trust: bool = False) -> RunConfig:

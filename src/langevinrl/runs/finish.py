@@ -16,12 +16,12 @@ from langevinrl.errors import Interrupted, UserError, field
 from langevinrl.runs.callbacks import Callback, Evaluate, Progress, Record, Save
 from langevinrl.runs.finite import BadNumberError, write_report
 from langevinrl.runs.loop import Run, StepInfo
-from langevinrl.runs.saved import write_spaces
 from langevinrl.runs.signals import current_signals
 from langevinrl.runs.track import Track
 from langevinrl.storage.files import reason_of
 from langevinrl.storage.folder import RunFolder
-from langevinrl.storage.locks import Hold
+from langevinrl.storage.locks import FolderLock
+from langevinrl.storage.saved import write_spaces
 from langevinrl.storage.trust import remember
 from langevinrl.storage.versions import versions
 
@@ -58,27 +58,27 @@ class Trained(NamedTuple):
 
 
 class PrepareFolder(Callback):
-    """Writes the configuration to the folder and keeps its lock.
+    """Writes the configuration to the folder, and stops the run if its lock is lost.
 
     It does so in `on_start`, when everything that could be refused has been built.
     """
 
-    def __init__(self, folder: RunFolder, hold: Hold, new: bool, trusted: list[str]) -> None:
+    def __init__(self, folder: RunFolder, lock: FolderLock, new: bool, trusted: list[str]) -> None:
         """`new`: the folder must hold no configuration; `trusted`: names this user vouches for."""
-        self.folder, self.hold, self.new, self.trusted = folder, hold, new, trusted
+        self.folder, self.lock, self.new, self.trusted = folder, lock, new, trusted
 
     def on_start(self, run: Run) -> None:
         # The configuration comes first, so that a run killed here can be resumed.
         run.config.write(self.folder.config, exclusive=self.new)
         remember(self.trusted)
-        write_spaces(self.folder, run.envs.task)
+        write_spaces(self.folder, run.envs.task.to_json())
         if self.folder.versions.exists():
             self.folder.record_resume(run.iteration, versions())
         else:
             self.folder.create(versions())
 
     def on_step(self, run: Run, info: StepInfo) -> None:
-        self.hold.beat()
+        self.lock.require()
 
 
 def _explain(error: Exception, folder: RunFolder) -> UserError | None:
@@ -125,7 +125,5 @@ def finish(
         raise
     except (OSError, MemoryError, jax.errors.JaxRuntimeError) as error:
         raise _explain(error, folder) or error from None
-    finally:
-        prepare.hold.release()
     stopped = signals.received and run.iteration < config.length
     return Trained(run, folder.path, signals.received[0] if stopped else None)

@@ -22,10 +22,10 @@ from langevinrl.runs import compiled
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.finite import LastUpdate, require_finite_actions, require_finite_update
-from langevinrl.runs.metadata import require_metadata, told_as_damage
 from langevinrl.storage import checkpoint
 from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import ENVS, REPLAY, STATE
+from langevinrl.storage.metadata import raise_as_corrupt, require_metadata
 from langevinrl.types import Array, PyTree, Spec
 
 if TYPE_CHECKING:
@@ -216,10 +216,10 @@ class Run:
         self.vector_steps = metadata["step"]
         self.began = time.monotonic() - metadata["wall_seconds"]
         self.state = checkpoint.fill_leaves(self.state, arrays[STATE])
-        with told_as_damage():
+        with raise_as_corrupt():
             self.replay.restore(arrays[REPLAY], metadata["replay"])
         self.exact = self.envs.restore(arrays[ENVS], metadata["envs"], restart=self.vector_steps)
-        with told_as_damage():
+        with raise_as_corrupt():
             self.episodes.restore(metadata["episodes"], self.exact)
 
     def _note_stop(self, wants_stop: bool | None) -> None:

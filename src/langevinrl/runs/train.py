@@ -18,13 +18,14 @@ from langevinrl.runs.checks import field_mistakes
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finish import PrepareFolder, Trained, finish
 from langevinrl.runs.loop import Run
-from langevinrl.runs.metadata import require_metadata
 from langevinrl.runs.signals import listening
 from langevinrl.storage import checkpoint
 from langevinrl.storage.cache import use_cache
 from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import ENVS, REPLAY, STATE, RunFolder
-from langevinrl.storage.places import hold_again, require_available, take
+from langevinrl.storage.locks import FolderLock
+from langevinrl.storage.metadata import require_metadata
+from langevinrl.storage.reserve import lock_run, require_available, reserve
 from langevinrl.storage.trust import importing_names, require_outside, require_trusted
 
 
@@ -35,6 +36,7 @@ def train(
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
     overwrite: bool = False,
+    lock: FolderLock | None = None,
 ) -> Path:
     """Train from scratch into a new folder and return it.
 
@@ -42,9 +44,11 @@ def train(
 
     `env` replaces the environment that the configuration names.  Without `out` the folder is
     runs/AGENT-ENV-SEED, or the next of -2, -3 ... that holds no run.  `overwrite` deletes a run
-    that is there.
+    that is there.  `lock` is one that the caller has on `out`.
     """
-    trained = train_run(config, env=env, callbacks=callbacks, quiet=quiet, overwrite=overwrite)
+    trained = train_run(
+        config, env=env, callbacks=callbacks, quiet=quiet, overwrite=overwrite, lock=lock
+    )
     return trained.require_finished()
 
 
@@ -56,6 +60,7 @@ def train_run(
     callbacks: Sequence[Callback],
     quiet: bool,
     overwrite: bool,
+    lock: FolderLock | None = None,
 ) -> Trained:
     """Train from scratch, as `train` does, and return the run."""
     numbered = config.out is None and not overwrite
@@ -65,13 +70,17 @@ def train_run(
         use_cache()
     run = Run(config, env=env)
     try:
-        folder, hold = take(str(config.out), numbered=numbered, overwrite=overwrite)
+        folder, held = reserve(str(config.out), numbered=numbered, overwrite=overwrite, lock=lock)
     except BaseException:
         run.envs.close()
         raise
     run.config = dataclasses.replace(config, out=str(folder))
-    prepare = PrepareFolder(folder, hold, new=True, trusted=config.imported())
-    return finish(run, prepare, None, callbacks, quiet)
+    prepare = PrepareFolder(folder, held, new=True, trusted=config.imported())
+    try:
+        return finish(run, prepare, None, callbacks, quiet)
+    finally:
+        if lock is None:
+            held.release()
 
 
 def _mistakes(config: RunConfig, env: EnvFactory | None, check_folder: bool) -> list[str]:
@@ -100,7 +109,7 @@ def resume(
     on_env_error: OnError | None = None,
     accept_changes: bool = False,
     trust: bool = False,
-    take_over: bool = False,
+    lock: FolderLock | None = None,
 ) -> Path:
     """Continue a stopped run from its last checkpoint, up to `iterations` if given.
 
@@ -109,7 +118,7 @@ def resume(
     checkpoint starts again; one whose checkpoints were deleted is refused.  Custom agents and
     environments that the folder names are imported only if this user's own `train` wrote it;
     `trust` allows others, and `env` replaces the environment.  A folder where another process
-    trains is refused; `take_over` is for sweeps, when that process no longer responds.
+    trains is refused; `lock` is one that the caller, such as a sweep, has on it.
     """
     changes = {"iterations": iterations, "eval_every": eval_every, "on_env_error": on_env_error}
     trained = resume_run(
@@ -120,7 +129,7 @@ def resume(
         quiet=quiet,
         accept_changes=accept_changes,
         trust=trust,
-        take_over=take_over,
+        lock=lock,
     )
     return trained.require_finished()
 
@@ -135,7 +144,7 @@ def resume_run(
     quiet: bool,
     trust: bool,
     accept_changes: bool = False,
-    take_over: bool = False,
+    lock: FolderLock | None = None,
 ) -> Trained:
     """Continue a stopped run, as `resume` does, and return it.
 
@@ -144,7 +153,7 @@ def resume_run(
     folder = RunFolder(path)
     config = read_config(folder, trust, env)
     trusted = config.imported() if env in (None, config.env) else []
-    hold = hold_again(folder, take_over=take_over)
+    held = lock_run(folder, lock)
     try:
         saved = _last_checkpoint(folder, config, accept_changes)
         config = _resume_config(config, folder, saved, changes)
@@ -153,12 +162,12 @@ def resume_run(
         factory = as_factory(env, config.env_kwargs) if isinstance(env, str) else env
         positions = saved.metadata["logs"] if saved else None
         run = Run(config, env=factory, start=saved)
-    except BaseException:
-        hold.release()
-        raise
-    del saved  # the run drops it once restored, so that memory holds one replay buffer, not two
-    prepare = PrepareFolder(folder, hold, new=False, trusted=trusted)
-    return finish(run, prepare, positions, callbacks, quiet)
+        del saved  # the run drops it once restored, so that memory holds one replay, not two
+        prepare = PrepareFolder(folder, held, new=False, trusted=trusted)
+        return finish(run, prepare, positions, callbacks, quiet)
+    finally:
+        if lock is None:
+            held.release()
 
 
 def _last_checkpoint(

@@ -1,7 +1,8 @@
-"""Named arrays <-> one file in the safetensors format.
+"""Reader and writer of named arrays in the safetensors format.
 
-The file is a length, a header in JSON and the numbers.  It is written here piece by piece, as the
-library of that name would first copy all of a replay; it is read without trust in any byte.
+A file is a length, a header in JSON and the arrays' bytes.  The safetensors package is not used: it
+copies all arrays in memory before it writes them, and again when it reads them into NumPy, which
+for a replay buffer takes gigabytes.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ KINDS = {
     "I64": "<i8", "U64": "<u8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
 }  # fmt: skip
 NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
-MOST_HEADER = 100_000_000  # bytes, as the format says
+MAX_HEADER = 100_000_000  # bytes, as the format says
 PIECE = 2**23  # bytes written at a time
 
 
 def pieces(arrays: Mapping[str, np.ndarray]) -> Iterator[Any]:
-    """The file's bytes, in order and a few megabytes at a time."""
+    """Yield the bytes of the file in order, a few megabytes at a time."""
     header: dict[str, Any] = {}
-    # Wide numbers first, so that each array begins at a multiple of its own size.
+    # Wide dtypes first, so that each array is aligned to its item size.
     named = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     end = 0
     for name, array in named:
         kind = NAMES.get(array.dtype.newbyteorder("<"))
         if kind is None:
             raise UserError(
-                f"{name} is of the dtype {array.dtype}, which a checkpoint cannot hold; "
+                f"{name} has the dtype {array.dtype}, which a checkpoint cannot hold; "
                 f"expected one of {', '.join(sorted(map(str, NAMES)))}"
             )
         begin, end = end, end + array.nbytes
@@ -48,7 +49,7 @@ def pieces(arrays: Mapping[str, np.ndarray]) -> Iterator[Any]:
 
 
 def _bytes_of(array: np.ndarray) -> Iterator[np.ndarray]:
-    """An array's bytes; of a part of a larger one without copying it whole."""
+    """Yield an array's bytes, without copying all of a large array that is not contiguous."""
     if not array.flags.c_contiguous and array.ndim > 1 and array.nbytes > PIECE:
         for row in array:
             yield from _bytes_of(row)
@@ -59,15 +60,15 @@ def _bytes_of(array: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def read_arrays(path: Path, mapped: bool = False) -> dict[str, np.ndarray]:
-    """The arrays of a file; `mapped` ones stay on disk until they are looked at, unwritable.
+    """Return the arrays of a file; `mapped` ones are read-only views of the file on disk.
 
-    Raises ValueError for whatever is no such file.
+    Raises ValueError if it is no such file.
     """
-    content = np.memmap(path, np.uint8, mode="r")  # of an empty file a ValueError as well
+    content = np.memmap(path, np.uint8, mode="r")  # an empty file is a ValueError too
     if len(content) < 8:
         raise ValueError("it is too short for a header")
     start = 8 + int.from_bytes(content[:8].tobytes(), "little")
-    if start > min(len(content), MOST_HEADER):
+    if start > min(len(content), MAX_HEADER):
         raise ValueError("its header is longer than the file")
     try:
         header = json.loads(content[8:start].tobytes())
@@ -83,7 +84,7 @@ def read_arrays(path: Path, mapped: bool = False) -> dict[str, np.ndarray]:
 
 
 def _require_no_gaps(header: dict[str, Any], size: int) -> None:
-    """Each byte of the data belongs to one array."""
+    """Raise unless each byte of the data belongs to exactly one array."""
     reached = 0
     for begin, end in sorted(_offsets(name, entry) for name, entry in header.items()):
         if begin != reached:
@@ -96,7 +97,7 @@ def _require_no_gaps(header: dict[str, Any], size: int) -> None:
 def _offsets(name: str, entry: Any) -> tuple[int, int]:
     offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
     if not (isinstance(offsets, list) and len(offsets) == 2 and all(map(_is_count, offsets))):
-        raise ValueError(f"it does not say where {name!r} lies")
+        raise ValueError(f"its header has no offsets for {name!r}")
     if offsets[0] > offsets[1]:
         raise ValueError(f"{name!r} ends before it begins")
     return offsets[0], offsets[1]

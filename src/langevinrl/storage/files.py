@@ -1,45 +1,55 @@
-"""Small text files, read and written so that a strange one does no harm.  Needs no JAX."""
+"""Readers and writers of files, safe against odd files and crashes.  Needs no JAX."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import stat
+import threading
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
 
-MOST_BYTES = 64 * 2**20  # of a file of text: the largest of ours have a hundredth of that
-# Where a file system knows no second name for a file, or has it forbidden.
+MAX_BYTES = 64 * 2**20  # of a text file; ours are a hundred times smaller
+# Errors of file systems without hard links, or that forbid them.
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
 
-def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
-    """The text of an ordinary file; `what` says in an error what was looked for in it.
+class FileDigest(NamedTuple):
+    """Size in bytes and SHA-256 of a file's content."""
 
-    A pipe would be waited for and /dev/zero read for ever: neither is opened as a file is.
+    size: int
+    sha256: str
+
+
+def read_text(path: Path, what: str, max_bytes: int = MAX_BYTES) -> str:
+    """Return the text of a regular file; `what` names its content in errors.
+
+    Opening does not block on a pipe, and nothing is read from a device such as /dev/zero.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise UserError(f"cannot read {what} from {path}: it is not an ordinary file")
-            content = file.read(most + 1)
+            content = file.read(max_bytes + 1)
     except OSError as error:
         raise UserError(f"cannot read {what} from {path}: {reason_of(error)}") from error
-    if len(content) > most:
-        raise UserError(f"cannot read {what} from {path}: it has more than {most} bytes")
+    if len(content) > max_bytes:
+        raise UserError(f"cannot read {what} from {path}: it has more than {max_bytes} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise UserError(f"cannot read {what} from {path}: it is not text ({error})") from error
 
 
-def read_json(path: Path, what: str) -> Any:
-    """What a JSON file holds."""
-    text = read_text(path, what)
+def read_json(path: Path, what: str, max_bytes: int = MAX_BYTES) -> Any:
+    """Return the content of a JSON file; `what` names it in errors."""
+    text = read_text(path, what, max_bytes)
     try:
         return json.loads(text)
     except ValueError as error:
@@ -48,73 +58,110 @@ def read_json(path: Path, what: str) -> Any:
         raise UserError(f"cannot read {what} from {path}: it is nested too deeply") from None
 
 
-def write_text(path: Path, text: str, *, exclusive: bool = False) -> None:
-    """Write a file whole or not at all, with the user's ordinary permissions.
-
-    `exclusive` refuses a file that is there already, also one that another process made just now.
-    A link that lies there is replaced, not followed.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.partial")
+def write_text(path: Path, text: str) -> None:
+    """Write a file atomically, with default permissions; a link at `path` is replaced."""
+    draft = _draft(path)
     try:
         draft.unlink(missing_ok=True)
         try:
-            _create(draft, text)
-            if exclusive:
-                _name_once(draft, path, text)
-            else:
-                draft.replace(path)
+            write_new(draft, [text.encode()])
+            draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-    except FileExistsError as error:
-        raise UserError(f"{path} is there already: another process has just made it") from error
     except OSError as error:
         raise UserError(f"cannot write {path}: {reason_of(error)}") from error
 
 
-def _create(path: Path, text: str) -> None:
-    """A new file, on the disk when this returns."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(handle)
-
-
-def _name_once(draft: Path, path: Path, text: str) -> None:
-    """Give a draft its name, unless that is taken."""
+def create_text(path: Path, text: str) -> bool:
+    """Write a new file atomically; return False if one exists, also if it was made just now."""
+    draft, content = _draft(path), [text.encode()]
     try:
-        os.link(draft, path)
+        draft.unlink(missing_ok=True)
+        try:
+            write_new(draft, content)
+            os.link(draft, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            write_new(path, content)  # not atomic, but never over another's file
+        finally:
+            draft.unlink(missing_ok=True)
     except FileExistsError:
-        raise
+        return False
     except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        _create(path, text)  # not whole after a crash just here, but never over another's
+        raise UserError(f"cannot write {path}: {reason_of(error)}") from error
+    return True
+
+
+def write_new(path: Path, pieces: Iterable[Any]) -> FileDigest:
+    """Create a file from pieces of bytes and force it to disk; return its digest.
+
+    Raises FileExistsError if there is one already.
+    """
+    digest, size = hashlib.sha256(), 0
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        for piece in pieces:
+            write_all(handle, piece)
+            digest.update(piece)
+            size += len(piece)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return FileDigest(size, digest.hexdigest())
+
+
+def write_all(handle: int, data: Any) -> None:
+    """Write all of `data`, bytes or an array of them, to an open file."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def digest_file(path: Path) -> FileDigest:
+    """Return size and SHA-256 of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return FileDigest(file.tell(), digest.hexdigest())
+
+
+def sync_folder(path: Path) -> None:
+    """Force the names in a folder to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _draft(path: Path) -> Path:
+    """Return a temporary name beside a file that no other process or thread uses."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
 
 
 def user_folder(own: str, shared: str, at_home: str) -> Path | None:
-    """A place of the user's: $own itself, or langevinrl in $shared or ~/at_home; None if none is.
+    """Return the folder $own, $shared/langevinrl or ~/at_home/langevinrl; None without a home.
 
     user_folder("LANGEVINRL_CACHE", "XDG_CACHE_HOME", ".cache")
     """
     named, standard = os.environ.get(own, ""), os.environ.get(shared, "")
     if named:
         return Path(named)
-    if os.path.isabs(standard):  # the standard has relative ones ignored
+    if os.path.isabs(standard):  # the XDG standard ignores relative paths
         return Path(standard) / "langevinrl"
     try:
         return Path.home() / at_home / "langevinrl"
-    except RuntimeError:  # no HOME, and nobody by this user's number
+    except RuntimeError:  # no HOME, and no such user
         return None
 
 
 def require_no_link(path: Path) -> Path:
-    """Refuses to write where a folder of someone's has put a link to another place."""
+    """Return a path to write to; raise if it is a symbolic link."""
     if path.is_symlink():
         raise UserError(f"{path} is a link, and writing there would replace what it points to")
     return path
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says of a file it refused, such as "No space left on device"."""
+    """Return the system's reason, such as "No space left on device"."""
     return error.strerror or errno.errorcode.get(error.errno or 0, "unknown")

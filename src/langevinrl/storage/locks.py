@@ -1,159 +1,157 @@
-"""One process at a time in a run's folder, and who that is.  Needs no JAX.
+"""Locks on the folders of runs and sweeps, kept fresh by a heartbeat.  Needs no JAX.
 
-The folder itself is locked (`flock`), which ends with the process however that ends.  lock.json
-beside it says who holds it, for the sentence that the others get.  On a network file system, where
-such a lock may be unknown or reach only the processes of one machine, lock.json is what counts: it
-is made by one process only, and one that is not touched any more belongs to nobody.
+A lock is a file lock.N in the folder.  A process creates it only if no file of that name exists,
+which is atomic on network file systems too.  Then it looks at the folder again, and withdraws if
+another lock is alive: of two processes, the one that created its file later sees the other's.
+
+A lock is alive while its file is fresh and, on the holder's own machine, while its process exists.
+So a killed process frees the folder at once on its own machine, and after `EXPIRY` seconds on
+another.  A holder that was suspended for longer may find its lock taken over.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
+import stat
+import threading
 import time
-import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
-from langevinrl.storage.files import read_json, write_text
-from langevinrl.storage.folder import RunFolder
-from langevinrl.storage.processes import age, started
+from langevinrl.storage.files import create_text, read_json
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None  # type: ignore[assignment]
+LOCK = "lock."  # followed by a number
+BEAT = 5.0  # seconds between signs of life
+EXPIRY = 120.0  # seconds without one until a lock is dead; network file systems cache times for 60
 
-LOCK = "lock.json"
-BEAT = 20.0  # seconds between signs of life
-STALE = 180.0  # seconds without one after which a holder on another machine is gone
-NETWORK = (
-    "nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "9p", "fuse", "afs",
-)  # fmt: skip
-_held: weakref.WeakSet[Hold] = weakref.WeakSet()
+
+class LostLockError(UserError):
+    """Another process took the folder over, as this one gave no sign of life for too long."""
 
 
 class Holder(NamedTuple):
-    """The process that holds a folder."""
+    """The process that holds a lock."""
 
     host: str
     pid: int
-    started: str  # when the process was, in words of the system: a number is given out again
-    since: str  # when it took the folder
+    started: str  # start time of the process: its number may be used again
+    since: str  # when it locked the folder
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since}"
 
 
-class Hold:
-    """A mark on a folder that goes with the process, however that ends."""
+class FolderLock:
+    """A folder locked by this process, until `release`; a thread keeps the lock fresh."""
 
-    def __init__(self, folder: RunFolder, *, take_over: bool = False) -> None:
-        """Tries to take it: `taken` if this process has it now, `foreign` if another has.
+    def __init__(self, path: Path, holder: Holder) -> None:
+        self.path, self.holder, self.lost = path, holder, False
+        self._released = threading.Event()
+        self._thread = threading.Thread(target=self._keep_fresh, daemon=True)
+        self._thread.start()
 
-        `take_over` has it in any case: for whoever knows that the other was given up.
-        """
-        self.path = folder.path / LOCK
-        self.handle: int | None = None
-        self.taken, self.beaten = False, time.monotonic()
-        locked = self._lock(folder.path)
-        self.other = _read(self.path)
-        alone = locked is True and not is_network(folder.path)
-        if not take_over and (locked is False or not (alone or self._is_left())):
-            self.foreign = True
-            self.release()
-            return
-        self.foreign = False
-        self._sign(locked is None and not take_over)
-        _held.add(self)
+    def __enter__(self) -> FolderLock:
+        return self
 
-    @property
-    def who(self) -> str:
-        """Which process holds it, in words, if it said so."""
-        return f" ({self.other})" if self.other else ""
+    def __exit__(self, *_: Any) -> None:
+        self.release()
 
-    def beat(self) -> None:
-        """A sign of life, now and then, for other machines."""
-        if self.taken and time.monotonic() - self.beaten > BEAT:
-            self.beaten = time.monotonic()
-            try:
-                os.utime(self.path)
-            except OSError:  # a folder that is gone is noticed by whoever writes to it
-                return
+    def require(self) -> None:
+        """Raise if the lock was lost."""
+        if self.lost:
+            raise LostLockError(f"{self.path.parent} was removed or taken over by another process")
 
     def release(self) -> None:
-        """Give it back."""
-        if self.taken:
-            self.taken = False
-            mine = _read(self.path)
-            if mine and (mine.host, mine.pid) == (socket.gethostname(), os.getpid()):
-                self.path.unlink(missing_ok=True)
-        self.forget()
+        self._released.set()
+        self._thread.join()
+        if _read(self.path) == self.holder:
+            self.path.unlink(missing_ok=True)
 
-    def forget(self) -> None:
-        """Close the lock's file: in a forked child it would outlive the parent."""
-        if self.handle is not None:
-            os.close(self.handle)
-            self.handle = None
+    def _keep_fresh(self) -> None:
+        while not self._released.wait(BEAT):
+            self.beat()
 
-    def _lock(self, path: Path) -> bool | None:
-        """Whether the folder is locked by this process now; None where there are no such locks."""
-        if fcntl is None:
-            return None
+    def beat(self) -> None:
+        """Mark the lock as fresh, or notice that it was lost."""
         try:
-            handle = os.open(path, os.O_RDONLY)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:  # held by another, or a file system that has no locks
-            os.close(handle)
-            return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
-        self.handle = handle
-        return True
-
-    def _is_left(self) -> bool:
-        """Whether whoever lock.json names is gone."""
-        if self.other is None:
-            return True
-        if self.other.host == socket.gethostname():
-            return self.other.started != started(self.other.pid)
-        return _age(self.path) > STALE
-
-    def _sign(self, alone: bool) -> None:
-        """Write down who we are; `alone`: nothing else keeps another process from doing so too."""
-        since = time.strftime("%Y-%m-%d %H:%M:%S")
-        me = Holder(socket.gethostname(), os.getpid(), started(os.getpid()), since)
-        try:
-            if alone:
-                self._put_aside()
-            write_text(self.path, json.dumps(me._asdict()) + "\n", exclusive=alone)
-        except (OSError, UserError):
-            self.foreign = alone and self.path.exists()
-            self.other = _read(self.path)
-        self.taken = not self.foreign
-
-    def _put_aside(self) -> None:
-        """Remove what a process that is gone left; not what another made in its place just now."""
-        aside = self.path.with_name(f".{LOCK}.{os.getpid()}.old")
-        try:
-            self.path.rename(aside)
-            if _read(aside) != self.other:
-                os.link(aside, self.path)
-            aside.unlink()
-        except FileNotFoundError:  # there was none
+            os.utime(self.path)
+            self.lost = self.lost or _read(self.path) not in (None, self.holder)
+        except FileNotFoundError:
+            self.lost = True
+        except OSError:  # a network file system that is away for a moment
             return
+
+
+def acquire(folder: Path) -> FolderLock | None:
+    """Lock a folder; return None if a living process holds it."""
+    known = _locks(folder)
+    if any(_is_alive(path) for path in known):
+        return None
+    path = folder / f"{LOCK}{_number(known[-1]) + 1 if known else 1}"
+    since = time.strftime("%Y-%m-%d %H:%M:%S")
+    holder = Holder(socket.gethostname(), os.getpid(), started(os.getpid()), since)
+    if not create_text(path, json.dumps(holder._asdict()) + "\n"):
+        return None
+    if any(_is_alive(other) for other in _locks(folder) if other != path):
+        path.unlink(missing_ok=True)
+        return None
+    for dead in known:
+        with suppress(OSError):
+            dead.unlink()
+    return FolderLock(path, holder)
+
+
+def wait_for_lock(folder: Path) -> FolderLock:
+    """Lock a folder, waiting until it is free."""
+    while (lock := acquire(folder)) is None:
+        time.sleep(0.1)
+    return lock
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a living process holds a folder."""
+    return any(_is_alive(path) for path in _locks(folder))
+
+
+def describe_holder(folder: Path) -> str:
+    """Return who holds a folder, in parentheses; nothing if that is not known."""
+    holders = [_read(path) for path in _locks(folder) if _is_alive(path)]
+    return f" ({holders[-1]})" if holders and holders[-1] else ""
+
+
+def _locks(folder: Path) -> list[Path]:
+    """Return the locks in a folder, in order of their numbers."""
+    found = [path for path in folder.glob(f"{LOCK}*") if path.suffix[1:].isdecimal()]
+    return sorted(found, key=_number)
+
+
+def _number(path: Path) -> int:
+    return int(path.suffix[1:])
+
+
+def _is_alive(path: Path) -> bool:
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return False
+        holder = _read(path)
+        is_here = holder is not None and holder.host == socket.gethostname()
+        if holder and is_here and started(holder.pid) != holder.started:
+            return False
+        return _age(path) < EXPIRY
+    except FileNotFoundError:
+        return False
+    except OSError:  # its age is unknown
+        return True
 
 
 def _read(path: Path) -> Holder | None:
-    """Who a lock.json names; None if there is none, or it says nothing."""
-    if not path.is_file() or path.is_symlink():
-        return None
+    """Return the holder that a lock names; None if it names none."""
     try:
-        holder = Holder(**read_json(path, "who holds it"))
+        holder = Holder(**read_json(path, "a lock"))
     except (UserError, TypeError):
         return None
     texts = (holder.host, holder.started, holder.since)
@@ -161,34 +159,29 @@ def _read(path: Path) -> Holder | None:
     return holder if fits else None
 
 
+def started(pid: int) -> str:
+    """Return the system's start time of a process; "" if there is none, or it is a zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if status[0] == "Z" else status[19]
+    except (OSError, IndexError):
+        pass
+    try:
+        os.kill(pid, 0)  # sends nothing
+    except ProcessLookupError:
+        return ""
+    except (OSError, OverflowError):
+        return "unknown"
+    return "unknown"
+
+
 def _age(path: Path) -> float:
-    """Seconds without a sign of life; 0 where that cannot be told: nobody is passed over so."""
+    """Return the seconds since a file was touched, by the clock of its file system."""
+    # No other thread or process uses this name.
+    user = f"{socket.gethostname()}.{os.getpid()}.{threading.get_ident()}"
+    probe = path.with_name(f".{path.name}.{user}.now")
     try:
-        return age(path)
-    except OSError:
-        return 0.0
-
-
-def is_network(path: Path, mounts: Path = Path("/proc/mounts")) -> bool:
-    """Whether a folder lies on a file system that other machines may have too."""
-    try:
-        rows: list[Any] = [line.split() for line in mounts.read_text().splitlines()]
-    except OSError:
-        return False
-    whole = path.resolve()
-    within = [row for row in rows if len(row) > 2 and whole.is_relative_to(_unescape(row[1]))]
-    return bool(within) and max(within, key=lambda row: len(row[1]))[2].startswith(NETWORK)
-
-
-def _unescape(text: str) -> str:
-    """A path as /proc/mounts writes it: a space is \\040."""
-    return text.encode().decode("unicode_escape")
-
-
-def _forget_all() -> None:
-    for hold in list(_held):
-        hold.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+        probe.touch()
+        return probe.stat().st_mtime - path.stat().st_mtime
+    finally:
+        probe.unlink(missing_ok=True)

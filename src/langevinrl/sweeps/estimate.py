@@ -1,6 +1,6 @@
-"""How long runs will take, from a few iterations of one of each kind.
+"""Estimates of training time, from a few iterations of one run of each kind.
 
-python -m langevinrl.sweeps.estimate CONFIG.json --cores 0 measures one, and prints its cost.
+python -m langevinrl.sweeps.estimate CONFIG.json --cores 0 measures one run and prints its cost.
 """
 
 from __future__ import annotations
@@ -9,27 +9,30 @@ import argparse
 import dataclasses
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, NamedTuple
+
+import jax
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
+from langevinrl.runs.loop import Run
 from langevinrl.storage.trust import search_here
 from langevinrl.sweeps.slots import Slot, stay_on
 
 REPEATS = 3  # timed iterations
-LONGEST_EPISODE = 1_000  # steps, where a task does not tell
+LONGEST_EPISODE = 1_000  # steps, if the task has no limit
 
 
 class Cost(NamedTuple):
-    """Seconds of one run's parts."""
+    """Seconds for the parts of a run."""
 
     start: float  # loading and compiling
     iteration: float  # act, step, update
@@ -37,25 +40,31 @@ class Cost(NamedTuple):
 
 
 def measure(config: RunConfig) -> Cost:
-    """Build the run as it will be, but for its warm-up, and time a few iterations."""
-    from langevinrl.runs.loop import Run
-
+    """Build the run with a short warm-up, and time a few iterations."""
     began = time.monotonic()
     rows = config.rows_per_iteration
-    short = {"warmup": rows, "capacity": 2 * rows}
-    with Run(dataclasses.replace(config, **short)) as run:  # type: ignore[arg-type]  # one dict of fields
+    short: dict[str, Any] = {"warmup": rows, "capacity": 2 * rows}
+    with Run(dataclasses.replace(config, **short)) as run:
         run.until(1)
-        _finish(run.advance())
+        jax.block_until_ready(run.advance())  # type: ignore[no-untyped-call]
         start = time.monotonic() - began
-        iteration = _median(lambda: _finish(run.advance()))
-        action = _median(
-            lambda: _finish(run.compiled.act(run.seed_keys, 0, run.state, run.envs.obs))
-        )
+        iteration = _seconds(run.advance)
+        action = _seconds(lambda: run.compiled.act(run.seed_keys, 0, run.state, run.envs.obs))
     return Cost(start, iteration, action)
 
 
+def _seconds(call: Callable[[], Any]) -> float:
+    """Return the median time of a few calls."""
+    times = []
+    for _ in range(REPEATS):
+        began = time.monotonic()
+        jax.block_until_ready(call())  # type: ignore[no-untyped-call]
+        times.append(time.monotonic() - began)
+    return statistics.median(times)
+
+
 def seconds_of(config: RunConfig, cost: Cost) -> float:
-    """A whole run: start, iterations, and evaluations of full episodes."""
+    """Return the time of a whole run: start, iterations, and evaluations of full episodes."""
     evaluations = (config.iterations or 0) // (config.eval_every or 1)
     played = evaluations * longest_episode(config.env) * cost.action
     return cost.start + (config.iterations or 0) * cost.iteration + played
@@ -69,61 +78,36 @@ def longest_episode(env: str) -> int:
 
 
 def kind_of(config: RunConfig) -> str:
-    """Runs of one kind take the same time for an iteration: agent, counts and sizes alike."""
+    """Return a key that is equal for runs whose iterations take the same time."""
     fields = {k: v for k, v in config.hyperparameters.items() if not isinstance(v, float)}
     return json.dumps([config.agent, config.seeds, config.num_envs, config.batch_size, fields])
 
 
 def estimate(configs: Sequence[RunConfig], slots: list[Slot]) -> tuple[float, dict[str, Cost]]:
-    """Seconds until all runs are done, and the cost of each kind; measured side by side."""
-    samples = {kind_of(config): config for config in configs}
-    free: SimpleQueue[Slot] = SimpleQueue()
-    for slot in slots:
-        free.put(slot)
-
-    def ask(config: RunConfig) -> Cost:
-        slot = free.get()
-        try:
-            return _measure_in(slot, config)
-        finally:
-            free.put(slot)
-
+    """Return the seconds until all runs are done, and the cost of each kind of run."""
+    kinds = {kind_of(config): config for config in configs}
+    places = [slots[number % len(slots)] for number in range(len(kinds))]
     with ThreadPoolExecutor(len(slots)) as pool:
-        costs = dict(zip(samples, pool.map(ask, samples.values()), strict=True))
+        costs = dict(zip(kinds, pool.map(_measure_in, places, kinds.values()), strict=True))
     each = [seconds_of(config, costs[kind_of(config)]) for config in configs]
     return max(sum(each) / len(slots), max(each)), costs
 
 
 def _measure_in(slot: Slot, config: RunConfig) -> Cost:
-    """A process of the slot's own, as the run's will be."""
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "config.json"
+    """Measure a run in a process of its own in a slot."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
         config.write(path)
         words = [sys.executable, "-P", "-m", "langevinrl.sweeps.estimate", str(path)]
-        words += ["--trust"] if config.imported() else []  # it comes from our caller, not a file
+        words += ["--trust"] if config.imported() else []  # the caller's names, not a file's
         words += ["--cores", ",".join(map(str, slot.cores))]
         done = subprocess.run(
             words, capture_output=True, text=True, env=slot.environment(os.environ)
         )
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise UserError(f"{config.agent} on {config.env} does not start: {last}")
     return Cost(*json.loads(done.stdout.strip().splitlines()[-1]))
-
-
-def _median(call: Any) -> float:
-    times = []
-    for _ in range(REPEATS):
-        began = time.monotonic()
-        call()
-        times.append(time.monotonic() - began)
-    return sorted(times)[len(times) // 2]
-
-
-def _finish(value: Any) -> None:
-    import jax
-
-    jax.block_until_ready(value)  # type: ignore[no-untyped-call]
 
 
 def main(words: list[str] | None = None) -> None:

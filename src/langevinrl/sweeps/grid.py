@@ -1,4 +1,4 @@
-"""A sweep's file, or a few lines of Python -> the run configurations it means."""
+"""Grids of runs: a sweep's file, or a few lines of Python, as run configurations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from langevinrl.storage.files import read_json, read_text
 from langevinrl.storage.trust import importing_names, remember, require_trusted
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
-# Their lists are the sweep's own: where runs lie follows from what they are, seeds have their key.
+# Fields that the sweep sets itself.
 NOT_AN_AXIS = ("out", "seed", "seeds", "seed_step")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Runs that share `base`, one for each combination of `axes`, each case of `cases`, each seed.
+    """Runs that share `base`: one for each combination of `axes`, `cases` and `seeds`.
 
     Grid(
         base={"env": "Hopper-v4", "iterations": 20_000},
@@ -33,11 +33,13 @@ class Grid:
         seeds=[100, 200, 300],
     ).configs()
 
-    A field is named as on the command line: those of a run and those of its agent side by side.
+    Fields of the run and of its agent have the names of the command line.
     """
 
-    base: Mapping[str, Any]  # fields every run has
-    axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # fields that vary, each alone
+    base: Mapping[str, Any]  # fields of every run
+    axes: Mapping[str, Sequence[Any]] = field(
+        default_factory=dict
+    )  # fields that vary independently
     cases: Sequence[Mapping[str, Any]] = ({},)  # fields that vary together
     seeds: Sequence[int] = (0,)
 
@@ -51,7 +53,7 @@ class Grid:
             raise UserError(f"seeds are {list(self.seeds)}; expected a list of different numbers")
 
     def configs(self) -> list[RunConfig]:
-        """One checked configuration per run, its seed alone in it."""
+        """Return one validated configuration per run, with one seed each."""
         found = []
         for case, *values in itertools.product(self.cases, *self.axes.values()):
             settings = {**self.base, **case, **dict(zip(self.axes, values, strict=True))}
@@ -61,7 +63,7 @@ class Grid:
 
 
 def make_config(settings: Mapping[str, Any]) -> RunConfig:
-    """A run from fields of its own and of its agent, side by side as on the command line."""
+    """Return a run from fields of the run and of its agent, named as on the command line."""
     if "env" not in settings:
         raise UserError("a run needs an env: give it in the base, or as an axis")
     run = plain({name: value for name, value in settings.items() if name in RUN_FIELDS})
@@ -75,9 +77,9 @@ def make_config(settings: Mapping[str, Any]) -> RunConfig:
 
 
 def read_grid(path: Path, *, trust: bool = False) -> Grid:
-    """A grid from a TOML or JSON file with the keys base, axes, cases and seeds.
+    """Read a grid from a TOML or JSON file with the keys base, axes, cases and seeds.
 
-    `trust` allows agents and environments of someone's own that it names, now and later.
+    trust: allow the import of agents and environments that it names, now and later
     """
     known = [f.name for f in dataclasses.fields(Grid)]
     table = read_table(path, "a sweep", known, needed=("base",))
@@ -86,7 +88,7 @@ def read_grid(path: Path, *, trust: bool = False) -> Grid:
 
 
 def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
-    """Refuses a file that would have modules imported, unless trusted, now or before."""
+    """Raise if a file names modules to import that are not trusted."""
     found: set[str] = set()
     for table in tables:
         fields = table if isinstance(table, Mapping) else {}
@@ -100,7 +102,7 @@ def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
 
 
 def _as_list(value: Any) -> list[Any]:
-    """The values of a field, which is one or, as an axis, several."""
+    """Return the values of a field: one, or those of an axis."""
     if isinstance(value, list | tuple):
         return list(value)
     return [] if value is None else [value]
@@ -109,7 +111,7 @@ def _as_list(value: Any) -> list[Any]:
 def read_table(
     path: Path, what: str, known: Sequence[str], needed: Sequence[str]
 ) -> dict[str, Any]:
-    """A TOML or JSON file whose keys are among `known`, the needed ones tables."""
+    """Read a TOML or JSON file; its keys must be `known`, and those `needed` be tables."""
     if path.suffix == ".json":
         table = read_json(path, what)
     else:
@@ -130,15 +132,14 @@ def read_table(
 
 
 def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
-    """The same runs, the seeds of one configuration side by side in one process.
+    """Return the same runs with the seeds of each configuration joined in one process.
 
-    Seeds that do not follow each other in equal steps stay apart.
+    Seeds that are not equally spaced stay apart.
     """
     groups: dict[str, list[RunConfig]] = {}
     for config in configs:
-        groups.setdefault(_digest(config, without=(*FIELDS_WITHOUT_EFFECT, "seed")), []).append(
-            config
-        )
+        key = _digest(config, without=(*FIELDS_WITHOUT_EFFECT, "seed"))
+        groups.setdefault(key, []).append(config)
     found = []
     for group in groups.values():
         seeds = sorted(config.seed for config in group)
@@ -152,14 +153,10 @@ def seeds_together(configs: Sequence[RunConfig]) -> list[RunConfig]:
 
 
 def job_id(config: RunConfig) -> str:
-    """Ten characters that stand for everything a run is, but not for where it lies."""
+    """Return ten characters that identify a run by its fields, but not by its folder."""
     return _digest(config, without=FIELDS_WITHOUT_EFFECT)[:10]
 
 
 def _digest(config: RunConfig, without: Collection[str]) -> str:
     table = {k: v for k, v in dataclasses.asdict(config).items() if k not in without}
-    if not config.env_kwargs:
-        del table["env_kwargs"]  # sweeps begun before there was this field keep their ids
-    if config.n_step == 1:
-        del table["n_step"]  # for the same reason
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()

@@ -1,17 +1,16 @@
-"""The folder of a sweep: which jobs there are, and how each stands.  Needs no JAX.
+"""Folder of a sweep: its jobs and the status of each.
 
 sweep.json   name, study, and every job: its id, its folder, its whole configuration
-jobs/        a run folder each, named after agent, task, seed and the job's id
-state/ID/    claim.N while someone works on it, progress.json, error.N.txt, log.txt, done.json
+jobs/        a run folder each, named after agent, task, seed and the job's id; locked while a
+             process works on the job
+state/ID/    progress.json, error.N.txt, log.txt, done.json
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,17 +19,17 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
 from langevinrl.runs.config import RunConfig
-from langevinrl.storage.files import read_json
-from langevinrl.storage.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP, RunFolder
-from langevinrl.sweeps import claims
+from langevinrl.storage.files import read_json, read_text, write_text
+from langevinrl.storage.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP
+from langevinrl.storage.locks import LOCK, is_locked, wait_for_lock
 from langevinrl.sweeps.grid import job_id
 
-Standing: TypeAlias = Literal["open", "running", "failed", "done"]
+Status: TypeAlias = Literal["waiting", "running", "failed", "done"]
 
 
 @dataclass(frozen=True, eq=False)  # one object per job of a folder, so that it can be a key
 class Job:
-    """A run of a sweep: its id, its whole configuration, where it lies and where its state does."""
+    """A run of a sweep: its id, its configuration, its run folder and the folder of its state."""
 
     id: str
     config: RunConfig
@@ -39,41 +38,46 @@ class Job:
 
     @property
     def errors(self) -> list[Path]:
-        """What went wrong, a file per try."""
+        """Error files, one per failed try."""
         return sorted(self.state.glob(ERRORS), key=lambda path: int(path.name.split(".")[1]))
 
     @property
     def done(self) -> bool:
         return (self.state / DONE).exists()
 
-    def standing(self) -> Standing:
-        """How it stands, by the files alone."""
+    def status(self) -> Status:
+        """Return the status, by the files alone."""
         if self.done:
             return "done"
-        if claims.is_held(self.state):
+        if is_locked(self.folder):
             return "running"
-        return "failed" if self.errors else "open"
+        return "failed" if self.errors else "waiting"
 
     def progress(self) -> dict[str, Any]:
-        """The last iteration and return its process told of; nothing before it did."""
-        name = DONE if self.done else PROGRESS
+        """Return the last iteration and return that its process wrote; nothing if it has not."""
         try:
-            found: dict[str, Any] = json.loads((self.state / name).read_text())
-        except (OSError, ValueError):
+            found = read_json(self.state / (DONE if self.done else PROGRESS), "progress")
+        except UserError:
             return {}
-        return found
+        return found if isinstance(found, dict) else {}
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the job's state."""
+        self.state.mkdir(parents=True, exist_ok=True)
+        write_text(self.state / name, text.rstrip() + "\n")
 
     def record_error(self, text: str) -> None:
-        self.state.mkdir(parents=True, exist_ok=True)
-        write(self.state / ERRORS.replace("*", str(len(self.errors) + 1)), text.rstrip() + "\n")
+        self.write(ERRORS.replace("*", str(len(self.errors) + 1)), text)
 
     def last_error(self) -> str:
-        """The last line of the last try's error."""
-        return self.errors[-1].read_text().rstrip().splitlines()[-1] if self.errors else ""
+        """Return the last line of the last try's error."""
+        if not self.errors:
+            return ""
+        return (read_text(self.errors[-1], "an error").split("\n") or [""])[-2]
 
 
 class SweepFolder:
-    """The jobs of a sweep and their standing, shared by all who work on it."""
+    """The jobs of a sweep, shared by all processes that work on it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -90,11 +94,12 @@ class SweepFolder:
     def write(
         cls, path: Path, configs: Sequence[RunConfig], name: str = "", study: str | None = None
     ) -> SweepFolder:
-        """Make the folder, or add to it the jobs it has not got."""
-        strangers = path.exists() and not (path / SWEEP).exists()
-        if strangers and (path.is_file() or any(_is_strange(entry) for entry in path.iterdir())):
+        """Create the folder, or add new jobs to it."""
+        is_other = path.exists() and not (path / SWEEP).exists()
+        if is_other and (path.is_file() or any(_is_foreign(entry) for entry in path.iterdir())):
             raise UserError(f"{path} is neither empty nor a sweep's folder: take another --out")
-        with claims.held(path / JOB_STATE / "sweep"):  # another command may be adding to it
+        path.mkdir(parents=True, exist_ok=True)
+        with wait_for_lock(path):  # another command may be adding to it
             known = list(cls(path).jobs.values()) if (path / SWEEP).exists() else []
             table = {job.id: job.config for job in known} | {job_id(c): c for c in configs}
             if len(table) > len(known):
@@ -103,7 +108,7 @@ class SweepFolder:
                     for i, c in table.items()
                 ]
                 whole = {"name": name or path.name, "study": study, "jobs": rows}
-                write(path / SWEEP, json.dumps(whole) + "\n")
+                write_text(path / SWEEP, json.dumps(whole) + "\n")
         return cls(path)
 
     def job(self, id_: str) -> Job:
@@ -113,15 +118,15 @@ class SweepFolder:
 
     def _job(self, id_: str, config: RunConfig) -> Job:
         if not re.fullmatch(r"[\w-]+", id_) or "/" in config.agent:
-            raise ValueError(f"job {id_!r} of {config.agent!r} would lie outside of the sweep")
+            raise ValueError(f"job {id_!r} of {config.agent!r} would be outside of the sweep")
         folder = self.path / JOBS / _name(id_, config)
         config = dataclasses.replace(config, out=str(folder))
         return Job(id_, config, folder, self.path / JOB_STATE / id_)
 
 
-def _is_strange(entry: Path) -> bool:
-    """Whether a file is none of those that a sweep being made by another command has."""
-    return entry.name != JOB_STATE and not entry.name.startswith((SWEEP, f".{SWEEP}."))
+def _is_foreign(entry: Path) -> bool:
+    """Return whether a file is none that another command creates before sweep.json."""
+    return not entry.name.startswith((LOCK, f".{LOCK}", SWEEP, f".{SWEEP}."))
 
 
 def _name(id_: str, config: RunConfig) -> str:
@@ -135,15 +140,3 @@ def _table(config: RunConfig) -> dict[str, Any]:
 
 def _config(table: dict[str, Any]) -> RunConfig:
     return RunConfig(**plain({**table, "hyperparameters": plain(table["hyperparameters"])}))
-
-
-def write(path: Path, text: str) -> None:
-    """Whole or not at all, whoever reads it meanwhile."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    draft.write_text(text)
-    draft.replace(path)
-
-
-def is_begun(job: Job) -> bool:
-    """Whether its run folder is there to be gone on with."""
-    return RunFolder(job.folder).config.exists()

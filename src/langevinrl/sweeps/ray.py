@@ -1,4 +1,4 @@
-"""A sweep on a Ray cluster: one task per job, checkpoints on storage that all nodes share."""
+"""Sweeps on a Ray cluster: one task per job, checkpoints on storage that all nodes share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from langevinrl.sweeps.job import Outcome, run_job
 from langevinrl.sweeps.queue import Job, SweepFolder
 from langevinrl.sweeps.slots import PROCESS, Slot
 from langevinrl.sweeps.table import SweepTable
+from langevinrl.sweeps.workers import PAUSE
 
-LOST_NODES = 10  # how often a job may lose its node before it is given up
-PAUSE = 0.5  # seconds between looks
-PATIENCE = 60.0  # seconds that jobs get to save when the sweep is stopped
+LOST_NODES = 10  # times that a job may lose its node before it is given up
+SAVE_SECONDS = 60.0  # that jobs have to save when the sweep is stopped
 
 
 def run_on_ray(
@@ -32,9 +32,9 @@ def run_on_ray(
     address: str | None = None,
     gpus: int = 0,
 ) -> None:
-    """Do the jobs on the cluster at `address`, or on one started here and stopped after it.
+    """Run the jobs on the cluster at `address`, or on one that is started here and stopped.
 
-    needs: bytes of each job's replay, asked of the scheduler beside one CPU
+    needs: bytes of each job's replay, requested from the scheduler
     """
     ray = import_ray()
     _connect(ray, address)
@@ -48,20 +48,20 @@ def run_on_ray(
 
 
 class RayTasks:
-    """Jobs as Ray tasks; Ray itself starts those again whose node is lost."""
+    """Jobs as Ray tasks; Ray restarts those whose node is lost."""
 
     def __init__(
         self, ray: Any, folder: SweepFolder, keep_replay: bool, gpus: int, retries: int
     ) -> None:
         self.ray, self.retries, self.keep = ray, retries, keep_replay
         self.path = str(folder.path.resolve())
-        # A process of its own for each job, so that one leaves nothing behind for the next.
+        # max_calls: a fresh process for each job.
         self.task = ray.remote(num_cpus=1, num_gpus=gpus, max_calls=1, max_retries=LOST_NODES)(work)
         self.pending: dict[Any, Job] = {}
         self.tries: Counter[str] = Counter()
 
     def run(self, needs: dict[Job, int], table: SweepTable) -> None:
-        """All jobs to their end; Ctrl-C lets them save first."""
+        """Run all jobs to their end; Ctrl-C lets them save first."""
         for job, need in needs.items():
             self.submit(job, need)
         try:
@@ -82,32 +82,32 @@ class RayTasks:
 
     def submit(self, job: Job, need: int) -> None:
         task = self.task.options(memory=int(need + PROCESS), name=job.folder.name)
-        trust = bool(job.config.imported())  # or the sweep had been refused
+        trust = bool(job.config.imported())  # `go_on` has checked it
         self.pending[task.remote(self.path, job.id, self.keep, trust)] = job
 
     def _ended(self, reference: Any, job: Job) -> Outcome:
         try:
             outcome: Outcome = self.ray.get(reference)
             return outcome
-        except self.ray.exceptions.RayError as error:  # its process or its node is gone for good
+        except self.ray.exceptions.RayError as error:  # its process or its node is lost
             job.record_error(f"Ray: {error}")
             return "failed"
 
     def cancel(self) -> None:
-        """Interrupt every task, as Ctrl-C does, and wait until they have saved."""
+        """Interrupt every task and wait until it has saved."""
         references = list(self.pending)
         for reference in references:
             self.ray.cancel(reference, force=False)
-        _, left = self.ray.wait(references, num_returns=len(references), timeout=PATIENCE)
+        _, left = self.ray.wait(references, num_returns=len(references), timeout=SAVE_SECONDS)
         for reference in left:
             self.ray.cancel(reference, force=True)
 
 
 def work(path: str, id_: str, keep_replay: bool, trust: bool = False) -> Outcome:
-    """What a task does; a job whose last process died on a lost node is waited for."""
+    """Run a job as a Ray task; wait for the lock of a process that died with its node."""
     if not os.environ.get("CUDA_VISIBLE_DEVICES"):
         os.environ.update(Slot((0,)).environment(os.environ))  # before JAX loads
-    return run_job(Path(path), id_, keep_replay, wait=True, trust=trust)
+    return run_job(Path(path), id_, keep_replay, wait=True, trusted=trust)
 
 
 def _connect(ray: Any, address: str | None) -> None:
@@ -121,11 +121,11 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UserError(f"the Ray cluster at {address} does not take us: {error}") from error
+        raise UserError(f"cannot connect to the Ray cluster at {address}: {error}") from error
 
 
 def _require_answer(address: str) -> None:
-    """Ray itself would try for minutes to reach a place where nobody listens."""
+    """Raise if nothing listens at the address: Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":
         return

@@ -1,10 +1,8 @@
-"""Places to run a job on this machine: a share of the processors, or a GPU.  Needs no JAX."""
+"""Slots for jobs on this machine: a share of the processors, or a GPU."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,22 +12,22 @@ from langevinrl.errors import UserError
 from langevinrl.replay.memory import free_memory
 from langevinrl.runs.config import RunConfig
 
-# A process of its own for each core gets half as much again done as one on two cores: the matrices
-# are too small to be shared out.
+# Two processes with a core each do half as much again as one process with two cores: the matrices
+# are too small to be split.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 ONE_XLA_THREAD = "--xla_cpu_multi_thread_eigen=false"
-PROCESS = 0.6e9  # bytes of a run's process beside its replay: JAX, its programs, MuJoCo
+PROCESS = 0.6e9  # bytes of a run's process without its replay: JAX, its programs, MuJoCo
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one job runs at a time."""
+    """Cores, and perhaps a GPU, for one job at a time."""
 
     cores: tuple[int, ...]
-    gpu: str = ""  # as CUDA_VISIBLE_DEVICES names it
+    gpu: str = ""  # its name in CUDA_VISIBLE_DEVICES
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        """The variables of a process in this slot, read before JAX loads."""
+        """Return the environment variables of a process in this slot."""
         found = dict(base)
         if self.gpu:
             found["CUDA_VISIBLE_DEVICES"] = self.gpu
@@ -41,7 +39,7 @@ class Slot:
 
 
 def find_slots(num_jobs: int, workers: int | None = None) -> list[Slot]:
-    """A slot per GPU, or per core; fewer jobs than cores share the cores out among them."""
+    """Return a slot per GPU, or per core; if there are fewer jobs, each gets several cores."""
     cores = usable_cores()
     gpus = visible_gpus()
     wanted = workers or len(gpus) or len(cores)
@@ -60,48 +58,33 @@ def usable_cores() -> list[int]:
 
 
 def stay_on(cores: str) -> None:
-    """Keep this process to some processors, given as 0,1; before JAX loads, which counts them."""
+    """Restrict this process to processors, given as 0,1, before JAX starts and counts them."""
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
 
 
 def visible_gpus(devices: Path = Path("/dev")) -> list[str]:
-    """GPUs that JAX could use here, as CUDA names them; none without JAX's CUDA plugin."""
+    """Return the GPUs that JAX can use, by their CUDA names; none without its CUDA plugin."""
     if not any(find_spec(f"jax_cuda{version}_plugin") for version in (12, 13)):
         return []
-    told = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if told is not None:
-        return [name for name in told.split(",") if name.strip() and name.strip() != "-1"]
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return [name for name in chosen.split(",") if name.strip() and name.strip() != "-1"]
     return [path.name.removeprefix("nvidia") for path in sorted(devices.glob("nvidia[0-9]*"))]
 
 
-def start_process(words: Sequence[str], slot: Slot, log: Path) -> subprocess.Popen[bytes]:
-    """`python -m` with these words, in a slot; what it prints goes to the end of a file."""
-    cores = ",".join(map(str, slot.cores))
-    with log.open("ab") as file:
-        return subprocess.Popen(
-            # -P: modules are not looked for in the current folder, which a stranger may have sent.
-            [sys.executable, "-P", "-m", *words, "--cores", cores],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            env=slot.environment(os.environ),
-            start_new_session=True,  # Ctrl-C reaches it through its sweep, once
-        )
-
-
 def replay_bytes(config: RunConfig, obs_dim: int, act_dim: int) -> int:
-    """What a run's replay takes when it is as full as it will get."""
+    """Return the bytes of a run's replay at the end of the run."""
     seen = config.warmup_steps * config.num_envs + (config.iterations or 0) * config.num_envs
-    # One more set of actions for an agent that keeps a column of its own.
+    # A second column of actions, which some agents add.
     row = obs_dim + 2 * act_dim + 3
     return 4 * config.seeds * min(config.capacity, seen) * row
 
 
 def fit_slots(slots: list[Slot], needs: Sequence[int], asked: bool) -> list[Slot]:
-    """Only as many slots as the largest jobs' replays fit in memory side by side.
+    """Return as many slots as the largest replays fit in memory together.
 
-    Told how many (`asked`), it refuses instead of using fewer.
+    asked: the user chose the number of slots: raise instead of using fewer
     """
     available, largest = free_memory(), sorted(needs, reverse=True)
     fitting = 0
@@ -110,10 +93,10 @@ def fit_slots(slots: list[Slot], needs: Sequence[int], asked: bool) -> list[Slot
     if fitting == len(slots):
         return slots
     total = sum(largest[: len(slots)]) / 1e9
-    told = f"{len(slots)} jobs side by side need {total:.1f} GB of replay; "
-    told += f"{available / 1e9:.1f} GB are free"
+    problem = f"{len(slots)} jobs side by side need {total:.1f} GB of replay; "
+    problem += f"{available / 1e9:.1f} GB are free"
     if fitting == 0 or asked:
         what = f"--workers {fitting}" if fitting else "a smaller --capacity or fewer seeds"
-        raise UserError(f"{told}. Try {what}")
-    print(f"{told}: {fitting} at a time.")
+        raise UserError(f"{problem}. Try {what}")
+    print(f"{problem}: {fitting} at a time.")
     return slots[:fitting]

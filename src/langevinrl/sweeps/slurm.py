@@ -1,4 +1,4 @@
-"""A sweep on SLURM by submitit: an array of jobs that save, leave and queue again when told to."""
+"""Sweeps on SLURM with submitit: an array of jobs that save and queue again when preempted."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError
+from langevinrl.storage.files import read_text
 from langevinrl.sweeps.job import Outcome, run_job
-from langevinrl.sweeps.queue import Job, SweepFolder, write
+from langevinrl.sweeps.queue import Job, SweepFolder
 from langevinrl.sweeps.slots import PROCESS, Slot
 from langevinrl.sweeps.table import SweepTable
 
-LOGS = "slurm"  # below the sweep's folder: what submitit writes
-NUMBER = "slurm.txt"  # of a job's state: under which number it was queued
-PAUSE = 2.0  # seconds between looks
-MOST_TIMEOUTS = 1_000  # how often a job may reach its time limit and go on
-AT_ONCE = 1_000  # jobs of the array that may run side by side
+LOGS = "slurm"  # folder for submitit's files, below the sweep's folder
+NUMBER = "slurm.txt"  # file in a job's state with its SLURM number
+PAUSE = 2.0  # seconds between checks
+MAX_TIMEOUTS = 1_000  # times that a job may reach its time limit and go on
+MAX_RUNNING = 1_000  # jobs of the array that may run at a time
 
 
 class SlurmTask:
-    """One job as submitit runs it.  Pickled by submitit, so it holds names and settings only."""
+    """One job for submitit, which pickles it: it holds names and settings only."""
 
     def __init__(
         self, sweep: str, id_: str, keep_replay: bool, retries: int, trust: bool = False
@@ -43,18 +44,18 @@ class SlurmTask:
         return outcome
 
     def checkpoint(self) -> Any:
-        """What submitit queues when the job has to leave: the same again, which then resumes."""
+        """Return what submitit queues when the job is preempted: the same task, which resumes."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
     def _attempt(self) -> Outcome:
-        """SLURM's warning, which submitit answers by queueing anew, first lets the run save."""
+        """Run the job; on SLURM's warning let the run save before submitit queues it again."""
         warned = signal.getsignal(signal.SIGUSR2)
         signal.signal(signal.SIGUSR2, lambda *_: os.kill(os.getpid(), signal.SIGINT))
         try:
             place = Path(self.sweep)
-            outcome = run_job(place, self.id, self.keep_replay, wait=True, trust=self.trust)
+            outcome = run_job(place, self.id, self.keep_replay, wait=True, trusted=self.trust)
         finally:
             signal.signal(signal.SIGUSR2, warned)
         if outcome == "stopped" and callable(warned):
@@ -75,10 +76,10 @@ def run_on_slurm(
     gpus: int = 0,
     cluster: str = "slurm",
 ) -> None:
-    """Queue the jobs that are neither done nor queued already, and watch them to their end.
+    """Queue the jobs that are neither done nor queued, and watch them to their end.
 
     Ctrl-C ends the watching only; the jobs go on.
-    cluster: "local" runs the same tasks as processes of this machine, for trying it
+    cluster: "local" runs the tasks as processes of this machine, for tests
     """
     queued = _queue()
     todo = [job for job in jobs if not job.done and _number_of(job) not in queued]
@@ -88,28 +89,28 @@ def run_on_slurm(
         executor = make_executor(folder, cluster, most, hours, partition, gpus)
         sweep = str(folder.path.resolve())
         tasks = [
-            # An importing job is trusted here, or the sweep had been refused.
+            # `go_on` has checked that the names it imports are trusted.
             SlurmTask(sweep, job.id, keep_replay, retries, trust=bool(job.config.imported()))
             for job in todo
         ]
         submitted = _submit(executor, tasks)
         for job, queued_as in zip(todo, submitted, strict=True):
-            job.state.mkdir(parents=True, exist_ok=True)
-            write(job.state / NUMBER, queued_as.job_id)
+            job.write(NUMBER, queued_as.job_id)
+    table = SweepTable(jobs, len(jobs), quiet)
     if cluster == "local":
-        _watch(jobs, SweepTable(jobs, len(jobs), quiet), lambda: _still_work(submitted))
+        _watch(table, lambda: _are_running(submitted))
     else:
-        _watch(jobs, SweepTable(jobs, len(jobs), quiet), lambda: _are_queued(jobs))
+        _watch(table, lambda: _are_queued(jobs))
 
 
 def make_executor(
     folder: SweepFolder, cluster: str, need: int, hours: float, partition: str | None, gpus: int
 ) -> Any:
-    """submitit's executor with one CPU a job, memory for its replay, and a time limit."""
+    """Return submitit's executor: one CPU per job, memory for its replay, a time limit."""
     submitit = import_submitit()
     try:
         executor = submitit.AutoExecutor(
-            folder=folder.path / LOGS, cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS
+            folder=folder.path / LOGS, cluster=cluster, slurm_max_num_timeout=MAX_TIMEOUTS
         )
     except RuntimeError as error:
         raise UserError(f"no SLURM here: {error}") from error
@@ -119,26 +120,26 @@ def make_executor(
         cpus_per_task=1,
         mem_gb=round(1 + (need + PROCESS) / 2**30, 1),
         gpus_per_node=gpus,
-        slurm_array_parallelism=AT_ONCE,
+        slurm_array_parallelism=MAX_RUNNING,
         **({"slurm_partition": partition} if partition else {}),
     )
     return executor
 
 
 def _submit(executor: Any, tasks: list[SlurmTask]) -> list[Any]:
-    """submitit's jobs, queued."""
+    """Queue the tasks; return submitit's jobs."""
     failed = import_submitit().core.utils.FailedJobError
     try:
         queued: list[Any] = executor.submit_array(tasks)
-    except failed as error:  # a partition or a size that this cluster has not got
+    except failed as error:  # a partition or a size that the cluster does not have
         raise UserError(f"SLURM refuses the jobs: {error}") from error
     return queued
 
 
-def _watch(jobs: Sequence[Job], table: SweepTable, are_there: Callable[[], bool]) -> None:
-    """Show the jobs until none is left in the queue, however they ended."""
+def _watch(table: SweepTable, is_working: Callable[[], bool]) -> None:
+    """Show the jobs until none is left in the queue."""
     try:
-        while are_there():
+        while is_working():
             table.update()
             time.sleep(PAUSE)
     except KeyboardInterrupt:
@@ -153,17 +154,17 @@ def _are_queued(jobs: Sequence[Job]) -> bool:
     return bool(_queue() & {_number_of(job) for job in jobs})
 
 
-def _still_work(submitted: Sequence[Any]) -> bool:
-    return not all([job.done() for job in submitted])  # each asked, so that none stays a zombie
+def _are_running(submitted: Sequence[Any]) -> bool:
+    return not all([job.done() for job in submitted])  # asks each, so that none stays a zombie
 
 
 def _number_of(job: Job) -> str:
     path = job.state / NUMBER
-    return path.read_text().strip() if path.exists() else ""
+    return read_text(path, "a job's number").strip() if path.exists() else ""
 
 
 def _queue() -> set[str]:
-    """Numbers of this user's jobs that wait or run."""
+    """Return the numbers of this user's jobs that wait or run."""
     command = ["squeue", "--me", "--noheader", "--array", "--format=%i"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""What tuning searches: ranges and choices for fields of a run.  Needs neither JAX nor Optuna."""
+"""Search spaces for tuning: ranges and choices for fields of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Objective: TypeAlias = Literal["return", "return-per-second"]
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`, whole ones if both are; `log` for what varies by factors."""
+    """Numbers from `low` to `high`, integers if both are; `log` samples their logarithm."""
 
     low: float
     high: float
@@ -39,14 +39,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Search:
-    """A tuning file: runs that share `base`, a field of each drawn from `space`, over `seeds`."""
+    """A search: runs that share `base`, with fields drawn from `space`, over `seeds`."""
 
     base: Mapping[str, Any]
     space: Mapping[str, Range | tuple[Any, ...]]
     seeds: tuple[int, ...]
 
     def config(self, chosen: Mapping[str, Any]) -> RunConfig:
-        """The run of one choice, all seeds side by side."""
+        """Return the run of chosen values, with all seeds in one process."""
         grid = Grid({**self.base, **chosen}, seeds=self.seeds)
         joined = seeds_together(grid.configs())
         if len(joined) > 1:
@@ -54,7 +54,7 @@ class Search:
         return joined[0]
 
     def suggest(self, trial: Trial) -> dict[str, Any]:
-        """A value for every field of the space, by the trial's sampler."""
+        """Return a value for every field of the space, drawn by the trial's sampler."""
         return {
             name: values.suggest(trial, name)
             if isinstance(values, Range)
@@ -63,14 +63,14 @@ class Search:
         }
 
     def decode(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """A stored trial's values; choices are kept as JSON, since some are lists."""
+        """Return a stored trial's values; choices are stored as JSON, since some are lists."""
         return {
             name: value if isinstance(self.space[name], Range) else json.loads(value)
             for name, value in params.items()
         }
 
     def check(self) -> None:
-        """Refuses what could not be run: both ends of every range, every choice."""
+        """Raise if an end of a range or a choice is not valid."""
         first = {n: v.low if isinstance(v, Range) else v[0] for n, v in self.space.items()}
         for name, values in self.space.items():
             ends = (values.low, values.high) if isinstance(values, Range) else values
@@ -79,9 +79,9 @@ class Search:
 
 
 def read_search(path: Path, *, trust: bool = False) -> Search:
-    """A search from a TOML or JSON file with the keys base, space and seeds.
+    """Read a search from a TOML or JSON file with the keys base, space and seeds.
 
-    `trust` allows agents and environments of someone's own that it names, now and later.
+    trust: allow the import of agents and environments that it names, now and later
     """
     table = read_table(path, "a search", ("base", "space", "seeds"), needed=("base", "space"))
     require_names(path, [table["base"], table["space"]], trust)
@@ -94,7 +94,7 @@ def read_search(path: Path, *, trust: bool = False) -> Search:
 
 
 def _values(path: Path, name: str, given: Any) -> Range | tuple[Any, ...]:
-    """A list is a choice; a table with low and high, and perhaps log, is a range."""
+    """Return a choice from a list, or a range from a table with low, high and log."""
     if isinstance(given, list) and given:
         return tuple(tuple(v) if isinstance(v, list) else v for v in given)
     if isinstance(given, dict) and {"low", "high"} <= given.keys() <= {"low", "high", "log"}:

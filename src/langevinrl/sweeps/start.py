@@ -1,4 +1,4 @@
-"""Start a sweep, or go on with one: what the command line, the studies and Python call."""
+"""Start or continue a sweep: called by the command line, the studies and from Python."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from langevinrl.runs.config import RunConfig
 from langevinrl.storage.folder import SWEEP
 from langevinrl.storage.trust import made_by_us, remember, require_trusted
 from langevinrl.sweeps.grid import Grid, job_id, seeds_together
-from langevinrl.sweeps.local import LocalWorkers
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import find_slots, fit_slots, replay_bytes, visible_gpus
-from langevinrl.sweeps.table import SweepTable
+from langevinrl.sweeps.slots import replay_bytes, visible_gpus
 
 Backend: TypeAlias = Literal["local", "ray", "slurm"]
 PerProcess: TypeAlias = Literal["auto", "one", "all"]
@@ -29,26 +27,18 @@ def sweep(
     runs: Grid | Sequence[RunConfig],
     out: str | Path,
     *,
-    backend: Backend = "local",
-    workers: int | None = None,
-    retries: int = 1,
-    keep_replay: bool = False,
     seeds_per_process: PerProcess = "auto",
     name: str = "",
     study: str | None = None,
-    quiet: bool = False,
     **options: Any,
 ) -> SweepFolder:
-    """Train every run, each in a folder named by its hash below `out`; go on where it was cut.
+    """Train every run, each in a folder below `out`; continue a sweep that is there.
 
     sweep(Grid({"env": "Hopper-v4"}, {"agent": ["sac", "nclql"]}, seeds=[0, 1]), "sweeps/hopper")
 
     runs: a grid, or run configurations
-    workers: jobs at a time; one per core or GPU unless told
-    retries: further tries of a job that failed, before it is reported
-    keep_replay: keep what is needed to train a finished run further, gigabytes each
-    seeds_per_process: all seeds of one configuration in one process, one, or what is faster
-    options: of the backend: `address` for ray, `partition` and others for slurm
+    seeds_per_process: all seeds of a configuration in one process, one, or the faster of these
+    options: of `go_on`
     """
     configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
     configs = arrange(configs, seeds_per_process)
@@ -57,13 +47,11 @@ def sweep(
     if is_new:
         remember([made_by_us(folder.path)])
     remember(imported(configs))
-    jobs = [folder.job(job_id(config)) for config in configs]
-    return go_on(folder, jobs, backend=backend, workers=workers, retries=retries,
-                 keep_replay=keep_replay, quiet=quiet, **options)  # fmt: skip
+    return go_on(folder, [folder.job(job_id(config)) for config in configs], **options)
 
 
 def arrange(configs: Sequence[RunConfig], seeds_per_process: PerProcess) -> list[RunConfig]:
-    """Runs as jobs; left to us, seeds go together on a GPU and in short runs."""
+    """Return runs as jobs; with "auto", seeds share a process on a GPU and in short runs."""
     if not configs:
         raise UserError("the sweep has no run")
     short = all((config.iterations or 0) <= SHORT for config in configs)
@@ -77,16 +65,19 @@ def go_on(
     jobs: Sequence[Job] | None = None,
     *,
     backend: Backend = "local",
-    workers: int | None = None,
     retries: int = 1,
     keep_replay: bool = False,
     quiet: bool = False,
     trust: bool = False,
     **options: Any,
 ) -> SweepFolder:
-    """Work on the jobs of a sweep's folder that are not done yet: all of them, unless told.
+    """Run the jobs of a sweep folder that are not done yet.
 
-    `trust` allows names of someone's own in a folder that was not made here.
+    jobs: some of the folder's, instead of all
+    retries: further tries of a job that failed
+    keep_replay: keep the replay of finished runs, gigabytes each, to train them further
+    trust: allow the import of names in a folder that was not made here
+    options: of the backend: `workers` for local, `address` for ray, `partition` ... for slurm
     """
     if backend not in BACKENDS:
         raise UserError(unknown("backend", backend, BACKENDS))
@@ -94,57 +85,30 @@ def go_on(
     names = imported([job.config for job in jobs])
     require_trusted(folder.path, names, trust)
     remember(names)
-    needs = memory_needs(jobs)  # for all backends, as it also finds a task that is not there
-    shared = {"retries": retries, "keep_replay": keep_replay, "quiet": quiet}
+    needs = memory_needs(jobs)  # for all backends, as it also finds a task that does not exist
+    run: Any
     if backend == "ray":
-        from langevinrl.sweeps.ray import run_on_ray
-
-        run_on_ray(folder, jobs, needs, **shared, **options)  # type: ignore[arg-type]  # one dict
+        from langevinrl.sweeps.ray import run_on_ray as run
     elif backend == "slurm":
-        from langevinrl.sweeps.slurm import run_on_slurm
-
-        run_on_slurm(folder, jobs, needs, **shared, **options)  # type: ignore[arg-type]
+        from langevinrl.sweeps.slurm import run_on_slurm as run
     else:
-        run_here(folder, jobs, needs, workers, **shared)  # type: ignore[arg-type]
+        from langevinrl.sweeps.local import run_here as run
+    run(folder, jobs, needs, retries=retries, keep_replay=keep_replay, quiet=quiet, **options)
     return folder
 
 
 def imported(configs: Sequence[RunConfig]) -> list[str]:
-    """What runs would import by name, each name once."""
+    """Return the names that runs would import, each once."""
     return sorted({name for config in configs for name in config.imported()})
 
 
-def run_here(
-    folder: SweepFolder,
-    jobs: Sequence[Job],
-    needs: Sequence[int],
-    workers: int | None,
-    *,
-    retries: int,
-    keep_replay: bool,
-    quiet: bool,
-) -> None:
-    """Do the jobs on this machine."""
-    todo = {job: need for job, need in zip(jobs, needs, strict=True) if not job.done}
-    if not todo:
-        return
-    slots = find_slots(len(todo), workers)
-    slots = fit_slots(slots, list(todo.values()), asked=workers is not None)
-    table = SweepTable(jobs, len(slots), quiet)
-    try:
-        LocalWorkers(folder, list(todo), slots, retries, keep_replay).run(table)
-    finally:
-        table.close()
-
-
 def memory_needs(jobs: Sequence[Job]) -> list[int]:
-    """Bytes of each job's replay; building each task once also finds a name that is wrong."""
-    tasks = {_task_key(job): job.config for job in jobs}
-    sizes = {key: task_sizes(one.env, one.env_kwargs) for key, one in tasks.items()}
-    specs = [sizes[_task_key(job)] for job in jobs]
-    return [replay_bytes(j.config, s.obs_dim, s.act_dim) for j, s in zip(jobs, specs, strict=True)]
-
-
-def _task_key(job: Job) -> str:
-    """Jobs with the same key build the same environment."""
-    return json.dumps([job.config.env, job.config.env_kwargs])
+    """Return the bytes of each job's replay, by building each task once."""
+    sizes = {}
+    needs = []
+    for config in (job.config for job in jobs):
+        task = json.dumps([config.env, config.env_kwargs])
+        if task not in sizes:
+            sizes[task] = task_sizes(config.env, config.env_kwargs)
+        needs.append(replay_bytes(config, sizes[task].obs_dim, sizes[task].act_dim))
+    return needs

@@ -1,4 +1,4 @@
-"""Metadata that no run of this configuration can have written is refused in words."""
+"""Metadata that no run of this configuration can have written is refused."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.metadata import require_metadata, told_as_damage
+from langevinrl.storage.metadata import raise_as_corrupt, require_metadata
 
-ABSENT = "absent"  # not there at all
+ABSENT = "absent"  # the key is missing
 WRONG: dict[str, list[Any]] = {
     "step": [-1, 1.5, "12", None, True, 2**60, ABSENT, 109],
     "iteration": [7, -8, 8.0, "8", None, ABSENT],
@@ -34,18 +34,18 @@ def good(tiny_run: Path) -> tuple[dict[str, Any], RunConfig]:
     path = max((tiny_run / "checkpoints").iterdir()) / "metadata.json"
     table = json.loads(path.read_text())
     config = RunConfig.read(tiny_run / "config.json")
-    # A ring of 300 that has wrapped: 108 steps of two environments would not fill it.
+    # A full ring of 300 rows, which 108 steps of two environments would not fill.
     table["replay"] |= {"size": config.capacity, "position": 16}
     return table, config
 
 
-def test_what_a_run_wrote_is_taken(good: tuple[dict[str, Any], RunConfig]) -> None:
+def test_metadata_of_a_run_is_accepted(good: tuple[dict[str, Any], RunConfig]) -> None:
     require_metadata(*good)
     require_metadata(good[0] | {"episodes": None, "envs": [None] * 4}, good[1])
 
 
 @pytest.mark.parametrize(("name", "value"), CHANGES)
-def test_what_it_cannot_have_written_is_not(
+def test_metadata_that_a_run_cannot_write_is_refused(
     name: str, value: Any, good: tuple[dict[str, Any], RunConfig]
 ) -> None:
     table, (top, _, below) = copy.deepcopy(good[0]), name.partition(".")
@@ -59,9 +59,9 @@ def test_what_it_cannot_have_written_is_not(
         require_metadata(table, good[1])
 
 
-def test_values_that_fail_later_are_told_in_words() -> None:
+def test_errors_in_restoring_become_one_sentence() -> None:
     with (
-        pytest.raises(UserError, match=r"cannot be put back: KeyError\('state'\)"),
-        told_as_damage(),
+        pytest.raises(UserError, match=r"cannot be restored: KeyError\('state'\)"),
+        raise_as_corrupt(),
     ):
         raise KeyError("state")
