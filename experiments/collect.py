@@ -1,8 +1,8 @@
-"""Keep the small files of finished or unfinished runs: what results/ holds of them.
+"""Copy the small files of runs into results/, finished or not.
 
-python experiments/collect.py ~/long/runs results/full_length      # a folder of runs, or a sweep's
+python experiments/collect.py ~/long/runs results/full_length      # a folder of runs or of a sweep
 
-The runs themselves are made by, each going on where it was cut:
+The runs are made by these commands, each of which continues where it stopped:
 
 langevinrl train nclql --env InvertedDoublePendulum-v4 --seed 100    # the same on Reacher-v4
 langevinrl reproduce splits --tasks HalfCheetah --cases 1 3 5 --iterations 20000 --seeds 2 --yes
@@ -19,11 +19,11 @@ from pathlib import Path
 from langevinrl.analysis import find_runs
 from langevinrl.storage.folder import CONFIG, EVALUATIONS, METRICS, RESUMES, VERSIONS
 
-LINES = 200  # of metrics.jsonl that are kept, evenly spread
+LINES = 200  # lines of metrics.jsonl that are kept, evenly spaced
 
 
 def collect(source: Path, target: Path) -> None:
-    """Copy every run below `source` that has evaluations into `target`, one folder each."""
+    """Copy every run below `source` that has evaluations into a folder of `target`."""
     for run in find_runs([source]):
         if run.status == "none":
             continue
@@ -37,7 +37,7 @@ def collect(source: Path, target: Path) -> None:
 
 
 def plain(name: str, text: str, folder: Path, place: Path) -> str:
-    """The file without the machine's own paths, the metrics thinned."""
+    """Return a file's text without paths of this machine, and with fewer lines of metrics."""
     text = text.replace(str(folder.resolve()), str(place)).replace(str(folder), str(place))
     if name == CONFIG:
         table = json.loads(text) | {"out": str(place)}

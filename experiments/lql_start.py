@@ -1,12 +1,12 @@
-"""Where should LQL's chain start?  Uniform, normal and zero starts on three tasks.
+"""LQL with uniform, normal and zero starts of its chain, on three tasks.
 
 From the root of the repository:
 
-python experiments/lql_start.py train [SEED...]   # every run that is not there yet
-python experiments/lql_start.py draw              # table.csv and curves.png from what is there
+python experiments/lql_start.py train [SEED...]   # every run that has not finished
+python experiments/lql_start.py draw              # table.csv and curves.png from the runs
 
-The paper's hyperparameters, 10,000 iterations, two seeds, five episodes an evaluation.  Runs
-that have not ended are shown as far as they got; `iterations` in the table says how far.
+The paper's hyperparameters, 10,000 iterations, two seeds, five episodes an evaluation.  Unfinished
+runs are shown as far as they got; `iterations` in the table says how far.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def make(seeds: list[int]) -> None:
 
 
 def curves(start: str, task: str) -> list[Group]:
-    """The seeds there are, as one curve; one that is behind would cut the others short."""
+    """Return the seeds that got furthest as one curve."""
     reached = {
         f: RunFolder(f).last_evaluation() for f in (folder_of(start, task, s) for s in SEEDS)
     }

@@ -1,7 +1,7 @@
-"""First learning curves: the runs under results/mujoco, and the figure drawn from them.
+"""Learning curves at the paper's settings: the runs and the figure under results/mujoco.
 
-python experiments/mujoco_tasks.py train    # 8.6 hours in all when made, on busy cores
-python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from what is there
+python experiments/mujoco_tasks.py train    # took 8.6 hours on busy cores
+python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from the runs
 """
 
 from __future__ import annotations

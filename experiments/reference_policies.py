@@ -1,11 +1,11 @@
-"""What doing nothing clever is worth: uniform random actions, and the middle of the action box.
+"""Random and zero-action baselines: uniform actions, and the centre of the action box.
 
 From the root of the repository:
 
 python experiments/reference_policies.py   # results/reference/returns.csv, a few minutes
 
-A hundred episodes of each, environments seeded 0 to 99.  A method that stays near these has not
-learned, whatever its curve looks like.
+A hundred episodes of each, with environments seeded 0 to 99.  A method whose return stays near
+these has not learned.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ EPISODES = 100
 
 
 def play(env: gym.Env[Any, Any], policy: str, seed: int) -> float:
-    """The return of one episode."""
+    """Play one episode and return its return."""
     box = env.action_space
     assert isinstance(box, gym.spaces.Box)
     env.reset(seed=seed)
     draw, total, ended = np.random.default_rng(seed), 0.0, False
     while not ended:
-        middle = (box.low + box.high) / 2
-        action = middle if policy == "zero" else draw.uniform(box.low, box.high)
+        centre = (box.low + box.high) / 2
+        action = centre if policy == "zero" else draw.uniform(box.low, box.high)
         _, reward, terminated, truncated, _ = env.step(action.astype(box.dtype))
         total, ended = total + float(reward), terminated or truncated
     return total
@@ -45,7 +45,7 @@ def measure() -> None:
     rows = []
     for task in TASKS:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=DeprecationWarning)  # v4 is meant
+            warnings.filterwarnings("ignore", category=DeprecationWarning)  # of v4 environments
             env = gym.make(task)
         for policy in ("random", "zero"):
             returns = [play(env, policy, seed) for seed in range(EPISODES)]
@@ -59,7 +59,7 @@ def measure() -> None:
 
 
 def reference(task: str, policy: str) -> float:
-    """The mean return of a policy on a task, as measured."""
+    """Return the measured mean return of a policy on a task."""
     rows = read_csv(HERE / "returns.csv")
     return next(float(r["mean"]) for r in rows if r["task"] == task and r["policy"] == policy)
 

@@ -1,9 +1,9 @@
-"""What a million rows of replay take in memory, and saving them of a run's time, at two sizes.
+"""Memory of a replay buffer with a million rows, and time to save it, at two sizes.
 
 python experiments/replay_memory.py results/reliability/replay.json
 
-Memory and drawing beside the plain replay of the tests, which stores next observations as a column.
-The machine may be busy: what is compared is timed by turns.
+The baseline is the simple buffer of the tests, which stores next observations as a column.  Both
+are timed in turns, since the machine may be busy.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Spec, Transition
 
 ROWS, NUM_ENVS, BATCH = 1_000_000, 5, 256
-# Sizes of observation and action, and steps of an episode: Humanoid's by a policy half-trained.
+# Sizes of observation and action, and steps of an episode; Humanoid's of a half-trained policy.
 TASKS = {"HalfCheetah-v4": (17, 6, 1000), "Humanoid-v4": (376, 17, 100)}
 
 
 def transitions(obs_dim: int, act_dim: int, length: int, steps: int) -> Iterator[Transition]:
-    """Steps of environments whose episodes end at random, once in `length`."""
+    """Yield steps of environments whose episodes end at random, once in `length`."""
     random, one = np.random.default_rng(0), np.ones((1, NUM_ENVS), np.float32)
     action = np.ones((1, NUM_ENVS, act_dim), np.float32)
     now = random.normal(size=(1, NUM_ENVS, obs_dim)).astype(np.float32)
@@ -55,13 +55,13 @@ def make(kind: str, obs_dim: int, act_dim: int, rows: int) -> Any:
 
 
 def resident() -> int:
-    """Bytes of memory this process has."""
+    """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory(kind: str, obs_dim: int, act_dim: int, length: int) -> float:
-    """Gigabytes that filling it claims, in a process of its own."""
+    """Fill a buffer and return the gigabytes it took; run in its own process."""
     before, replay = resident(), make(kind, obs_dim, act_dim, ROWS)
     for transition in transitions(obs_dim, act_dim, length, ROWS // NUM_ENVS):
         replay.add(transition)
@@ -69,7 +69,7 @@ def memory(kind: str, obs_dim: int, act_dim: int, length: int) -> float:
 
 
 def turns(obs_dim: int, act_dim: int, length: int, rows: int = 300_000) -> dict[str, float]:
-    """Microseconds of a draw and of adding a step, medians of several hundred by turns."""
+    """Return median microseconds of sampling a batch and of adding a step, in turns."""
     both = {kind: make(kind, obs_dim, act_dim, rows) for kind in ("plain", "shared")}
     for transition in transitions(obs_dim, act_dim, length, rows // NUM_ENVS):
         for replay in both.values():
@@ -87,7 +87,7 @@ def turns(obs_dim: int, act_dim: int, length: int, rows: int = 300_000) -> dict[
 
 
 def share_of_saving(env: str, length: int) -> dict[str, float]:
-    """Of a run's time at default settings, replay full: iterations and saves by turns."""
+    """Return the share of saving in a run's time, at default settings with a full buffer."""
     with tempfile.TemporaryDirectory(dir=".") as place:
         config = RunConfig(env, warmup=1280, out=place).resolved()
         with Run(config) as run:
@@ -114,7 +114,7 @@ def share_of_saving(env: str, length: int) -> dict[str, float]:
 
 
 def fill(replay: Replay, length: int) -> None:
-    """Make all rows as if written: their numbers do not matter here."""
+    """Fill all rows with random numbers."""
     random = np.random.default_rng(0)
     for ring in replay.rings.values():
         rest = ring[:, replay.size :]

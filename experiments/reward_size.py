@@ -1,12 +1,12 @@
-"""NC-LQL's preset `fast` on rewards a tenth, as they are, and ten times as large.
+"""NC-LQL-auto with rewards multiplied by 0.1, 1 and 10.
 
 From the root of the repository:
 
-python experiments/reward_size.py train FOLDER SEED...    # a sweep; the same goes on
+python experiments/reward_size.py train FOLDER SEED...    # a sweep; run it again to continue
 python experiments/collect.py FOLDER RESULTS
-python experiments/reward_size.py draw RESULTS            # table.csv and curves.png of them
+python experiments/reward_size.py draw RESULTS            # table.csv and curves.png
 
-Returns are told in the task's own rewards.  Seeds are 10 and 11, as in past_the_paper.py.
+Returns are in the task's own rewards.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from langevinrl.sweeps.start import sweep
 TASKS = ("HalfCheetah-v4", "InvertedDoublePendulum-v4")
 FACTORS = {1.0: "rewards as they are", 0.1: "a tenth", 10.0: "tenfold"}
 BASE = {
-    "agent": "nclql", "preset": "fast", "env": "reward_size:make_scaled", "iterations": 12_000,
+    "agent": "nclql-auto", "env": "reward_size:make_scaled", "iterations": 12_000,
     "eval_every": 1_000, "eval_episodes": 5, "checkpoint_every": 12_000,
 }  # fmt: skip
 
 
 def make_scaled(task: str, factor: float) -> gym.Env[Any, Any]:
-    """A task whose rewards are so many times as large."""
+    """Make a task with rewards multiplied by `factor`."""
     return gym.wrappers.TransformReward(gym.make(task), lambda reward: factor * float(reward))
 
 
 def train(folder: str, seeds: list[int]) -> None:
-    how = [{"task": task, "factor": factor} for task in TASKS for factor in FACTORS]
+    kwargs = [{"task": task, "factor": factor} for task in TASKS for factor in FACTORS]
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # where jobs find the environment
-    sweep(Grid(BASE, {"env_kwargs": how}, seeds=seeds), folder)
+    sweep(Grid(BASE, {"env_kwargs": kwargs}, seeds=seeds), folder)
 
 
 def draw(place: Path) -> None:
@@ -51,7 +51,7 @@ def draw(place: Path) -> None:
     rows: list[Row] = []
     for axis, task in zip(axes, TASKS, strict=True):
         for (factor, label), colour in zip(FACTORS.items(), COLOURS, strict=False):
-            runs = [run for run in found if asked(run) == (task, factor)]
+            runs = [run for run in found if settings_of(run) == (task, factor)]
             if not runs:
                 continue
             curves = np.array([run.series[0].returns / factor for run in runs])  # (seeds, P)
@@ -71,7 +71,7 @@ def draw(place: Path) -> None:
     write_figure(figure, place / "curves.png")
 
 
-def asked(run: RunRecord) -> tuple[str, float]:
+def settings_of(run: RunRecord) -> tuple[str, float]:
     kwargs = run.config["env_kwargs"]
     return kwargs["task"], kwargs["factor"]
 

@@ -1,9 +1,9 @@
-"""Our SAC beside Stable-Baselines3's on Pendulum-v1: same budget, same settings, three seeds.
+"""Our SAC and Stable-Baselines3's on Pendulum-v1: same budget, same settings, three seeds.
 
 From the root of the repository:
 
 python experiments/sac_check.py ours
-python experiments/sac_check.py theirs    # needs stable-baselines3; best in its own environment
+python experiments/sac_check.py theirs    # needs stable-baselines3, best in its own environment
 python experiments/sac_check.py draw      # table.csv and curves.png under results/sac_check
 """
 
@@ -25,7 +25,7 @@ def ours() -> None:
     from langevinrl.runs.config import RunConfig
     from langevinrl.runs.train import train
 
-    # The settings Stable-Baselines3 has by default, except the rate.
+    # The defaults of Stable-Baselines3, except the learning rate.
     fields = {
         "hidden": HIDDEN, "activation": "relu", "gamma": GAMMA, "target_rate": TAU,
         "reward_scale": 1.0, "initial_alpha": 1.0, "critic_learning_rate": RATE,
@@ -52,7 +52,7 @@ def theirs() -> None:
     (folder / "versions.json").write_text(json.dumps(versions, indent=2) + "\n")
     with (folder / "evaluations.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        # The columns of a run folder, spelled out: this environment need not have langevinrl.
+        # The columns of a run folder, written out: this environment may not have langevinrl.
         table.writerow(
             "agent env seed iterations env_steps episode return length wall_seconds".split()
         )
@@ -85,7 +85,7 @@ def train_theirs(sb3: Any, seed: int, table: Any) -> None:
 
 
 def error_over_starts(folder: Path) -> float:
-    """Standard error of the last five evaluations' mean: by their starts, which the seeds share."""
+    """Return the standard error of the last five evaluations over episode starts."""
     import numpy as np
 
     from langevinrl.storage.folder import RunFolder
@@ -113,7 +113,7 @@ def draw() -> None:
     for name, colour in styles.items():
         (group,) = group_runs(find_runs([HERE / name]))
         draw_group(axis, group, color=colour, label=f"{name}, mean of {SEEDS} seeds")
-        # The last five evaluations of a seed: single ones swing with the starts of their episodes.
+        # The last five evaluations of a seed: single ones depend on the starts of their episodes.
         last = np.array([seed.returns[-5:].mean() for seed in group.series])
         rows.append({"implementation": name, "seeds": SEEDS, "last five": f"{last.mean():.1f}",
                      "error over starts": f"{error_over_starts(HERE / name):.1f}",

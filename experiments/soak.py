@@ -1,16 +1,16 @@
-"""Runs killed, stopped and loaded for as long as it takes: the tables under results/reliability.
+"""Runs killed, stopped and loaded for a long time: the tables under results/reliability.
 
 From the root of the repository:
 
-python experiments/soak.py                      # all of it, more than half an hour (make soak)
+python experiments/soak.py                      # everything, more than half an hour (make soak)
 python experiments/soak.py kills --kills 20     # SIGKILL at random moments
-python experiments/soak.py stops                # each signal, to a whole group of processes
+python experiments/soak.py stops                # each signal, sent to a whole process group
 python experiments/soak.py load --seconds 60    # many environments, many processes
-python experiments/soak.py reader --seconds 60  # changed files for the reader of checkpoints
+python experiments/soak.py reader --seconds 60  # damaged files for the checkpoint reader
 
-A kill ends one process of a run at a random moment of its life: while it imports, compiles, steps,
-evaluates or saves.  The run is resumed, killed again, and in the end has to equal one that was left
-alone: every array of the checkpoint and every line of the logs, to the byte.
+A kill ends one process of a run at a random moment: while it imports, compiles, steps, evaluates or
+saves.  The run is resumed and killed again, and at its end must equal an uninterrupted run: every
+array of the checkpoint and every line of the logs, byte by byte.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from typing import Any
 
 import tyro
 
-TESTS = Path(__file__).parent.parent / "tests"  # whose toys are environments, too
-# Networks as small as these let QSM diverge by itself, and the others at larger rewards.
+TESTS = Path(__file__).parent.parent / "tests"  # toys.py there defines environments
+# With networks this small QSM diverges, and the others do with larger rewards.
 AGENTS = ("nclql", "lql", "sac", "dipo", "qvpo", "dacer", "mfp", "sdac", "dpmd")
 SMALL = "--hidden 8 8 --reward-scale 0.05 --warmup 60 --batch-size 8 --capacity 200 "
 SMALL += "--num-envs 2 --eval-episodes 1"
 RUN = "--iterations 300 --eval-every 100 --checkpoint-every 7 --log-every 5"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-MARK = "LANGEVINRL_SOAK"  # an environment variable that all processes of a run inherit
+MARK = "LANGEVINRL_SOAK"  # environment variable that all processes of a run inherit
 
 
 @dataclass(frozen=True)
 class Soak:
-    """What to do, and for how long."""
+    """Parts of the soak test and their length."""
 
     parts: tyro.conf.Positional[tuple[str, ...]] = ("kills", "stops", "load", "reader")
     kills: int = 100  # in all
     kills_per_run: int = 5
-    first: int = 0  # number of the first run that is killed, to go on with others
+    first: int = 0  # number of the first run to kill, to continue an earlier soak
     seconds: float = 600.0  # of each load, and of the reader
-    seed: int = 0  # decides the moments
+    seed: int = 0  # of the random moments
     out: Path = Path("results/reliability")
 
 
 def start(words: str, mark: str) -> subprocess.Popen[bytes]:
-    """A run in a session of its own, so that a signal can be sent to all its processes."""
+    """Start a run in its own session, so that a signal can be sent to all its processes."""
     flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
     path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(TESTS)])
     env = {"XLA_FLAGS": flags, **os.environ, MARK: mark, "PYTHONPATH": path}
@@ -67,7 +67,7 @@ def start(words: str, mark: str) -> subprocess.Popen[bytes]:
 
 
 def run_for(process: subprocess.Popen[bytes], seconds: float) -> float:
-    """Until it has worked for so many seconds of a processor, or has ended; says for how many."""
+    """Wait until a process has used `seconds` of CPU time or ended; return the CPU time."""
     worked = 0.0
     while process.poll() is None and worked < seconds:
         words = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -77,7 +77,7 @@ def run_for(process: subprocess.Popen[bytes], seconds: float) -> float:
 
 
 def left_behind(mark: str, seconds: float = 15.0) -> int:
-    """Processes of a run that live on so many seconds after it ended."""
+    """Count processes of a run that are alive `seconds` after it ended."""
     end = time.monotonic() + seconds
     while processes_of(mark) and time.monotonic() < end:
         time.sleep(0.2)
@@ -85,19 +85,19 @@ def left_behind(mark: str, seconds: float = 15.0) -> int:
 
 
 def processes_of(mark: str) -> list[Path]:
-    """The folders in /proc of all processes of a run."""
+    """List the folders in /proc of all processes of a run."""
     wanted, found = f"{MARK}={mark}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(folder)
-        except OSError:  # it ended meanwhile, or is another user's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return found
 
 
 def shared_memory(mark: str) -> int:
-    """How much of /dev/shm the processes of a run hold: what they never had they cannot leave."""
+    """Count the mappings of /dev/shm that the processes of a run hold."""
     held = 0
     for folder in processes_of(mark):
         try:
@@ -108,7 +108,7 @@ def shared_memory(mark: str) -> int:
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes], seconds: float = 300.0) -> None:
-    """Until a file is there and holds something."""
+    """Wait until a file exists and is not empty."""
     end = time.monotonic() + seconds
     while not (path.exists() and path.stat().st_size):
         if process.poll() is not None or time.monotonic() > end:
@@ -117,12 +117,12 @@ def wait_for(path: Path, process: subprocess.Popen[bytes], seconds: float = 300.
 
 
 def contents(run: Path) -> dict[str, Any]:
-    """All that a run left, but for the clock and the place."""
+    """Return all contents of a run folder except times and paths."""
     checkpoint = max(path for path in (run / "checkpoints").iterdir() if path.name.isdigit())
     found: dict[str, Any] = {p.name: p.read_bytes() for p in checkpoint.glob("*.safetensors")}
     metadata = json.loads((checkpoint / "metadata.json").read_text())
     for name in ("wall_seconds", "logs", "manifest", "files", "config_digest"):
-        metadata.pop(name, None)  # lengths and digests of what holds the clock
+        metadata.pop(name, None)  # these depend on wall-clock times
     with (run / "evaluations.csv").open() as file:
         rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
     return found | {"metadata": metadata, "evaluations": rows,
@@ -130,7 +130,7 @@ def contents(run: Path) -> dict[str, Any]:
 
 
 def kill_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
-    """Runs of every agent in turn, killed again and again, beside ones that were left alone."""
+    """Kill runs of every agent in turn, and compare them with uninterrupted ones."""
     draw, done = random.Random(config.seed), 0
     for number in itertools.count(config.first):
         if done >= config.kills:
@@ -144,7 +144,7 @@ def kill_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
 def kill_run(
     agent: str, number: int, kills: int, draw: random.Random, place: Path
 ) -> dict[str, Any]:
-    """One run killed `kills` times and resumed to its end."""
+    """Kill a run `kills` times and resume it to its end."""
     seeds, apart = 1 + number % 2, number % 3 == 2
     env = ("Hopper-v4", "Pendulum-v1", "toys:timed")[number % 3]
     words = f"train {agent} --env {env} --seed {number} --seeds {seeds} {SMALL} {RUN}"
@@ -157,7 +157,7 @@ def kill_run(
     while True:
         again = (Path(cut) / "config.json").exists()
         process = start(f"resume {cut}" if again else f"{words} --out {cut}", mark)
-        # The first run compiled; the others find its programs, and live shorter.
+        # The first run compiled; the others use its cached programs and are shorter.
         run_for(process, float("inf") if killed == kills else draw.uniform(0.02, 0.4) * life)
         if process.poll() is not None:
             break
@@ -179,7 +179,7 @@ def kill_run(
 
 
 def stop_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
-    """Each signal to a whole group of processes: saved, by the right code, nothing left."""
+    """Send each signal to a process group; record exit code, checkpoint and left processes."""
     for number in SIGNALS:
         for apart in (False, True):
             folder = place / f"stop-{number}-{apart}"
@@ -202,7 +202,7 @@ def stop_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
 
 
 def usage(mark: str) -> dict[str, int]:
-    """Memory, threads and open files of all processes of a run together."""
+    """Return memory, threads and open files of all processes of a run together."""
     found = {"memory_kb": 0, "threads": 0, "files": 0, "processes": 0}
     for folder in processes_of(mark):
         try:
@@ -224,7 +224,7 @@ LOADS = {
 
 
 def load_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
-    """Two heavy runs, whose use of the machine may not grow once they are under way."""
+    """Run two heavy loads, whose use of the machine must not grow."""
     for number, (name, words) in enumerate(LOADS.items()):
         folder = place / f"load-{number}"
         mark = f"{folder}.log"
@@ -235,7 +235,7 @@ def load_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
             mark,
         )
         wait_for(folder / "evaluations.csv", process, 900)
-        wait_for_row(folder / "evaluations.csv", process)  # all is compiled, and has been saved
+        wait_for_row(folder / "evaluations.csv", process)  # everything is compiled by then
         samples, end = [usage(mark)], time.monotonic() + config.seconds
         while time.monotonic() < end and process.poll() is None:
             time.sleep(2.0)
@@ -247,13 +247,13 @@ def load_runs(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
 
 
 def wait_for_row(path: Path, process: subprocess.Popen[bytes]) -> None:
-    """Until an evaluation has been logged, not only the names of its columns."""
+    """Wait until an evaluation has been logged, after the header."""
     while len(path.read_text().splitlines()) < 2 and process.poll() is None:
         time.sleep(0.5)
 
 
 def growth(name: str, seconds: float, samples: list[dict[str, int]]) -> dict[str, Any]:
-    """The most used in the first and in the last third of a load."""
+    """Return the maxima of the first and of the last third of a load."""
     third = max(1, len(samples) // 3)
     row: dict[str, Any] = {"load": name, "seconds": seconds, "samples": len(samples)}
     for key in ("memory_kb", "threads", "files", "processes"):
@@ -263,29 +263,29 @@ def growth(name: str, seconds: float, samples: list[dict[str, int]]) -> dict[str
 
 
 def feed_reader(config: Soak, place: Path) -> Iterator[dict[str, Any]]:
-    """How many changed files the reader of checkpoints was given, and on how many it failed."""
+    """Give damaged files to the checkpoint reader; count them and its failures."""
     words = [str(TESTS / "storage" / "fuzz_reader.py"), str(config.seconds), str(config.seed)]
     done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True)
     yield json.loads(done.stdout.splitlines()[-1])
 
 
 def write(rows: Iterable[dict[str, Any]], seed: int, path: Path) -> None:
-    """A table that grows as rows come, so that what was found is kept if the soak is cut."""
+    """Write rows as they come, so that they are kept if the soak is interrupted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer: csv.DictWriter[str] | None = None
         for row in rows:
-            told = {"soak_seed": seed} | row
+            row = {"soak_seed": seed} | row
             if writer is None:
-                writer = csv.DictWriter(file, list(told))
+                writer = csv.DictWriter(file, list(row))
                 writer.writeheader()
-            writer.writerow(told)
+            writer.writerow(row)
             file.flush()
-            print(told, flush=True)
+            print(row, flush=True)
 
 
 def main(config: Soak) -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup runs would ignore it, rightly
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup runs would ignore it
     parts = {"kills": kill_runs, "stops": stop_runs, "load": load_runs, "reader": feed_reader}
     if unknown := set(config.parts) - set(parts):
         raise SystemExit(f"unknown: {', '.join(unknown)}; there are {', '.join(parts)}")

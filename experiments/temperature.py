@@ -1,9 +1,9 @@
-"""Samples of a learned critic against the exact law over w: the paper's chain beside particles.
+"""Samples of a learned critic over w, compared with the exact policy: chains and particles.
 
 From the root of the repository:
 
 python experiments/temperature.py run     # settings.json, samplers.csv and critics.csv
-python experiments/temperature.py draw    # samplers.png from them
+python experiments/temperature.py draw    # samplers.png
 """
 
 from __future__ import annotations
@@ -35,11 +35,16 @@ HERE = Path("results/temperature")
 WEIGHTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 SEEDS, UPDATES, SAMPLES, CELLS = 3, 12_000, 40_000, 200
 BLOCK = 4_000  # samples drawn at a time
-RATES = ((0.4, 2e-3), (0.65, 5e-4), (0.85, 1e-4), (1.0, 2e-5))  # Adam's, until a part of the run
+RATES = (
+    (0.4, 2e-3),
+    (0.65, 5e-4),
+    (0.85, 1e-4),
+    (1.0, 2e-5),
+)  # learning rates, each until a part of the run
 
 
 def settings() -> RunConfig:
-    """The bandit study's NC-LQL, trained longer and to a lower rate, on five levels."""
+    """Return the bandit study's NC-LQL with five levels, more updates and lower rates."""
     base = run_settings(BanditConfig(seed=20, seeds=SEEDS), "nclql")
     fields = {**base.hyperparameters, "num_levels": 5}
     length = UPDATES // base.updates_per_iteration
@@ -56,21 +61,21 @@ def train(config: RunConfig) -> tuple[NCLQL, PyTree]:
 
 
 def value_of(agent: NCLQL, params: PyTree, action: Array) -> Array:
-    """The mean critic at the clean level, of actions (..., 2)."""
+    """Return the critics' mean at the clean level, for actions (..., 2)."""
     obs = jnp.zeros((*[1] * (action.ndim - 1), 1))
     return agent.critic.apply(params, obs, action, agent.clean).mean(axis=0)
 
 
 def samplers(agent: NCLQL) -> dict[str, Callable[[PyTree, float, Array], Array]]:
-    """Each draws BLOCK actions at w from a state: the paper's unit scores, full ones, particles."""
+    """Return functions that draw BLOCK actions at w: unit scores, full scores, particles."""
 
     def chain(state: PyTree, w: Array, key: Array, normalise: bool, steps: int) -> Array:
-        # Full scores sum the members; at a tenth of the step at which they would blow up.
+        # Full scores add up the members.  The step size is a tenth of the one that diverges.
         fields: dict[str, Any] = {"inverse_temperature": w, "steps_per_level": steps}
         if not normalise:
             fields |= {"inverse_temperature": w / 2, "step_size": 0.4 * bandit.MODE_STD**2 / w}
-        walker = dataclasses.replace(agent, normalise=normalise, **fields)
-        return walker.act(state, jnp.zeros((BLOCK, 1)), key, explore=True)
+        sampler = dataclasses.replace(agent, normalise=normalise, **fields)
+        return sampler.act(state, jnp.zeros((BLOCK, 1)), key, explore=True)
 
     def particles(state: PyTree, w: Array, key: Array) -> Array:
         def log_density(action: Array) -> Array:
@@ -106,15 +111,15 @@ def run() -> None:
                 print(*rows[-1].values(), flush=True)
             write_csv(HERE / "samplers.csv", rows)
     for w in WEIGHTS:
-        law = bandit.soft_policy(w)
-        distance = law.total_variation(law.sample(SAMPLES, np.random.default_rng(0)))
-        rows.append({"sampler": "exact law", "seed": 0, "w": w, "total_variation": distance})
+        exact = bandit.soft_policy(w)
+        distance = exact.total_variation(exact.sample(SAMPLES, np.random.default_rng(0)))
+        rows.append({"sampler": "exact samples", "seed": 0, "w": w, "total_variation": distance})
     write_csv(HERE / "samplers.csv", rows)
     write_csv(HERE / "critics.csv", critics)
 
 
 def judge_critic(agent: NCLQL, state: PyTree) -> list[dict[str, float]]:
-    """Distance of the learned critic's own law from the exact one: an exact sampler's result."""
+    """Return the distance of the learned critic's exact policy to the true one."""
     edges = np.linspace(-bandit.BOUND, bandit.BOUND, CELLS + 1)
     density = bandit.Density((edges[1:] + edges[:-1]) / 2, np.empty(0))
     points = jnp.asarray(density.actions, jnp.float32)
@@ -136,14 +141,14 @@ def draw() -> None:
     figure, axis = plt.subplots(figsize=(6.2, 3.8), layout="constrained")
     rows = read_csv(HERE / "samplers.csv")
     rows += [
-        row | {"sampler": "learned critic's own law"} for row in read_csv(HERE / "critics.csv")
+        row | {"sampler": "learned critic's exact policy"} for row in read_csv(HERE / "critics.csv")
     ]
     for name in dict.fromkeys(row["sampler"] for row in rows):
         at: dict[float, list[float]] = {}
         for row in rows:
             if row["sampler"] == name:
                 at.setdefault(float(row["w"]), []).append(float(row["total_variation"]))
-        dash = ":" if "law" in name else "-"
+        dash = ":" if "exact" in name else "-"
         (line,) = axis.plot(
             list(at), [np.mean(v) for v in at.values()], dash, marker="o", label=name
         )

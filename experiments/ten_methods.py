@@ -2,11 +2,11 @@
 
 From the root of the repository:
 
-python experiments/ten_methods.py train [AGENT...]   # every run that is not there yet
-python experiments/ten_methods.py draw               # table.csv and curves.png from what is there
+python experiments/ten_methods.py train [AGENT...]   # every run that has not finished
+python experiments/ten_methods.py draw               # table.csv and curves.png from the runs
 
-Small networks and fast rates, so that all of it fits into a few hours (4.6 by the clocks of the
-runs, which often shared their core): a check that each method learns, not a ranking.
+Small networks and high learning rates, so that all runs take a few hours (4.6 on shared cores): a
+check that each method learns, not a ranking.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RUN: dict[str, Any] = {
     "eval_every": 500, "eval_episodes": 10, "checkpoint_every": 2_000,
 }  # fmt: skip
 
-# What a short run needs otherwise than the defaults, which are made for a million iterations.
+# Changes for a short run: the defaults are made for a million iterations.
 RATES = {"critic_learning_rate": 1e-3, "actor_learning_rate": 1e-3}
 STEADY = RATES | {"final_actor_learning_rate": 1e-3}
 FIELDS: dict[str, dict[str, Any]] = {
@@ -42,32 +42,32 @@ FIELDS: dict[str, dict[str, Any]] = {
     "sac": RATES | {"temperature_learning_rate": 1e-3, "initial_alpha": 1.0},
     "qsm": STEADY,
     "dipo": RATES | {"num_steps": 20},
-    # The cut-off weighs actions of Q above 1 only, and Pendulum's values are negative.
+    # Cut-off weights are zero unless Q exceeds 1, and Pendulum's values are negative.
     "qvpo": STEADY | {"weights": "advantage", "policy_best_of": 8, "delay": 1},
     "dacer": STEADY | {"temperature_delay": 250},
     "mfp": RATES | {"flow_steps": 5},
     "sdac": STEADY | {"temperature_delay": 10, "delay": 1},
-    # As coded, the clip of the weights' exponent is reached by every action of so small a task.
+    # As coded, the clip of the exponent is reached by every action on such a small task.
     "dpmd": STEADY | {"temperature_delay": 10, "delay": 1, "weighting": "intended"},
 }
 SLOW = {"actor_learning_rate": 1e-4, "final_actor_learning_rate": 1e-4}
 TASK_FIELDS = {
-    # SDAC's policy is exp(5 Q / α) and QSM's exp(Q), and Pendulum's values differ too little from
-    # action to action: the scale of the reward is the only temperature these two have to set.
+    # SDAC's policy is exp(5 Q / α) and QSM's exp(Q), and Pendulum's values differ little between
+    # actions: the reward scale is the only temperature these two have.
     ("sdac", "Pendulum-v1"): {"reward_scale": 5.0},
     ("qsm", "Pendulum-v1"): {"reward_scale": 5.0},
-    # At 1e-3 DACER's policy reaches the edge of the box in every state before the critics know
-    # anything, and never comes back: there the chain is clipped, and its gradient is zero.
+    # At 1e-3 DACER's policy reaches the edge of the box in every state before the critics have
+    # learned, and stays: there the chain is clipped and its gradient is zero.
     ("dacer", "InvertedDoublePendulum-v4"): SLOW,
 }
 
-# Draws per action: one.  But MFP learns from nothing else than the choice among its draws, and DPMD
-# mostly so, since its weights compare actions of different states.
+# Draws per action: one.  But MFP learns only from the choice among its draws, and DPMD mostly,
+# since its weights compare actions of different states.
 FEW: dict[str, int] = dict.fromkeys(FIELDS, 1) | {"mfp": 8, "dpmd": 8}
 CHOOSING = ("qsm", "qvpo", "mfp", "sdac", "dpmd")  # their default is the best of 32
 JOBS = [(agent, task, draws) for task in TASKS for agent, draws in FEW.items()]
 JOBS += [(agent, "Pendulum-v1", 32) for agent in CHOOSING]
-# On the longer task 32 chains a step are out of reach of a short check; 8 are not.
+# On the longer task 32 chains per step would take too long; 8 do not.
 JOBS += [(agent, "InvertedDoublePendulum-v4", 8) for agent in CHOOSING if FEW[agent] == 1]
 
 
@@ -96,7 +96,7 @@ def make(agents: list[str]) -> None:
 
 
 def curves() -> list[tuple[str, str, int, Group]]:
-    """Agent, task, draws and curve of each run there is."""
+    """Return agent, task, draws and curve of each run."""
     return [
         (agent, task, draws, group)
         for agent, task, draws in JOBS
@@ -121,7 +121,7 @@ def draw() -> None:
         axis.set_title(f"{label_of(agent)}, {task.split('-')[0]}", fontsize=9)
         if task == "Pendulum-v1":
             axis.set_ylim(-1700, 0)
-        else:  # from falling over at once to balancing for a thousand steps
+        else:  # from falling at once to balancing for a thousand steps
             axis.set(yscale="log", ylim=(40, 12_000))
         axis.set_xlim(0, TASKS[task])
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
@@ -142,7 +142,7 @@ def draw() -> None:
 
 
 def write_table(found: list[tuple[str, str, int, Group]]) -> None:
-    """The last three evaluations of each seed: mean over seeds, and how far seeds spread."""
+    """Write mean and standard deviation over seeds of the last three evaluations."""
     rows = []
     for agent, task, draws, group in found:
         last = np.array([seed.returns[-3:].mean() for seed in group.series])
