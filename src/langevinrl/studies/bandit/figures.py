@@ -25,7 +25,7 @@ def draw_figures(out: Path) -> list[Path]:
     study, folder = StudyData(out), out / "figures"
     folder.mkdir(exist_ok=True)
     langevin = [name for name in ("lql", "nclql") if name in study.data]
-    figures: dict[str, Callable[[StudyData], Any]] = {"reward": draw_reward}
+    figures: dict[str, Callable[[StudyData], Any]] = {}
     if len(langevin) == 2:
         figures |= {"values": draw_values}
     if langevin:
@@ -41,15 +41,6 @@ def draw_figures(out: Path) -> list[Path]:
                 figure.savefig(written[-1], dpi=DPI.get(name, 160), metadata=metadata)
             plt.close(figure)
     return written
-
-
-def draw_reward(study: StudyData) -> Any:
-    """Draw the reward and circles around the high modes."""
-    figure, ((axes,),) = square_panels(1, 1, 3.4, extra=0.7)
-    image = draw_map(axes, study, study.exact["reward"], 1.0)
-    axes.set(title="Reward, and the four high modes", xlabel="$a_1$", ylabel="$a_2$")
-    figure.colorbar(image, ax=axes, shrink=0.85)
-    return figure
 
 
 def draw_values(study: StudyData) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from langevinrl.analysis.figures import pyplot
 from langevinrl.studies.bandit.files import StudyData
 
-BANDS, FINER = 20, 4  # colour bands of a map, and its resolution relative to the stored grid
+BANDS = 20  # colours of a map
 PALETTE = ("#0b1830", "#183e5c", "#246c7c", "#5ca09c", "#c4e2d2")  # low to high value
 STYLE: Any = {
     "font.size": 9,
@@ -49,29 +49,20 @@ def draw_map(axes: Any, study: StudyData, values: np.ndarray, high: float, low: 
     """Draw values[i, j] at (x_i, y_j), and circles around the high modes."""
     bound = float(study.exact["bound"])
     image = axes.imshow(
-        _refine(values).T,
+        values.T,
         origin="lower",
         extent=(-bound, bound, -bound, bound),
         cmap=_colours(),
         vmin=low,
         vmax=high,
-        interpolation="nearest",
+        interpolation="bilinear",
+        interpolation_stage="data",  # of the values, not of their colours
     )
     circle_high_modes(axes, study)
     ticks = np.array([-1, 0, 1]) * max(1, round(bound / 2))
     axes.set(xlim=(-bound, bound), ylim=(-bound, bound), xticks=ticks, yticks=ticks)
     axes.set_aspect("equal")
     return image
-
-
-def _refine(values: np.ndarray) -> np.ndarray:
-    """Interpolate to a finer grid, so that colour bands have smooth edges."""
-    for _ in range(2):  # along one axis, then the other
-        places = np.linspace(0, len(values) - 1, FINER * (len(values) - 1) + 1)
-        below = np.minimum(places.astype(int), len(values) - 2)
-        part = (places - below)[:, None]
-        values = ((1 - part) * values[below] + part * values[below + 1]).T
-    return values
 
 
 def circle_high_modes(axes: Any, study: StudyData, colour: str = "white") -> None:

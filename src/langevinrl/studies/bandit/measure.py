@@ -14,23 +14,19 @@ NEAREST = np.geomspace(0.5, 500.0, 49).tolist()  # w tried for the exact policy 
 
 
 def measure(actions: np.ndarray, w: float | None, bound: float) -> Row:
-    """Measure samples (B, 2) and their distance to the exact policy, at w and at the nearest w."""
+    """Measure samples (B, 2), and their distance to the exact policy at w and at the nearest w."""
     shares, r = env.near_high_modes(actions).mean(axis=0), env.reward(actions)
-    row: Row = dict(zip(MODES, shares, strict=True))
-    row |= {"sum": shares.sum(), "reward_mean": r.mean(), "reward_std": r.std(), "w": w}
-    row |= _distances("", actions, w, bound)
     distances = [exact_policy(w, bound).total_variation(actions) for w in NEAREST]
-    nearest = NEAREST[int(np.argmin(distances))]
-    return row | {"nearest_w": nearest} | _distances("nearest_", actions, nearest, bound)
-
-
-def _distances(prefix: str, actions: np.ndarray, w: float | None, bound: float) -> Row:
-    if w is None:
-        return {f"{prefix}total_variation": None, f"{prefix}wasserstein": None}
-    quantiles = _exact_quantiles(w, bound, len(actions))
-    return {
-        f"{prefix}total_variation": exact_policy(w, bound).total_variation(actions),
-        f"{prefix}wasserstein": env.sliced_wasserstein(actions, quantiles),
+    nearest = int(np.argmin(distances))
+    row: Row = dict(zip(MODES, shares, strict=True))
+    return row | {
+        "sum": shares.sum(),
+        "reward_mean": r.mean(),
+        "reward_std": r.std(),
+        "w": w,
+        "total_variation": exact_policy(w, bound).total_variation(actions) if w else None,
+        "nearest_w": NEAREST[nearest],
+        "nearest_total_variation": distances[nearest],
     }
 
 
@@ -38,8 +34,3 @@ def _distances(prefix: str, actions: np.ndarray, w: float | None, bound: float) 
 def exact_policy(w: float, bound: float) -> env.Density:
     """Return exp(w r)/Z, computed once."""
     return env.soft_policy(w, bound)
-
-
-@cache
-def _exact_quantiles(w: float, bound: float, num: int) -> np.ndarray:
-    return exact_policy(w, bound).quantiles(num)
