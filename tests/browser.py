@@ -1,4 +1,4 @@
-"""A headless Chromium for the tests of pages, driven over a pair of pipes."""
+"""Headless Chromium for tests of pages, controlled through two pipes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = {
 
 
 class Browser:
-    """A headless Chromium on one page, spoken to over a pair of pipes."""
+    """A headless Chromium with one page."""
 
     def __init__(self, page: Path, profile: Path) -> None:
         read_end, self.outgoing = os.pipe()
@@ -77,7 +77,7 @@ class Browser:
         return dict(json.loads(first))
 
     def listen(self, message: dict[str, Any]) -> None:
-        """Keep what a user would see in red in the console."""
+        """Record errors and warnings of the console."""
         event, params = message.get("method"), message.get("params", {})
         wrong = event == "Runtime.exceptionThrown"
         wrong |= event == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning")
@@ -97,12 +97,12 @@ class Browser:
             time.sleep(0.05)
 
     def press(self, element: str, key: str, times: int = 1) -> None:
-        """Move the focus to an element and press a key on it, as a user would."""
+        """Focus an element and press a key."""
         self.ask(f"document.getElementById('{element}').focus()")
         self.type_key(key, times)
 
     def type_key(self, key: str, times: int = 1) -> None:
-        """Press a key where the focus is."""
+        """Press a key on the focused element."""
         text = {"Enter": {"text": "\r"}, " ": {"text": " "}}.get(key, {})
         for _ in range(times):
             for kind in ("keyDown", "keyUp"):
@@ -110,11 +110,11 @@ class Browser:
                           windowsVirtualKeyCode=KEYS[key][1], **text)  # fmt: skip
 
     def point_at(self, x: float, y: float) -> None:
-        """Move the mouse, without a button."""
+        """Move the mouse."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def resize(self, width: int, height: int, scheme: str = "light") -> None:
-        """A window of this size whose reader prefers light or dark."""
+        """Set the window's size and the preferred colour scheme."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
         feature = {"name": "prefers-color-scheme", "value": scheme}
@@ -129,7 +129,7 @@ class Browser:
         return str(self.ask(f"document.getElementById('{element}').textContent"))
 
     def screenshot(self, path: Path, whole: bool = False) -> None:
-        """The window as PNG, or the whole page."""
+        """Save the window, or the whole page, as PNG."""
         shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(shot["data"]))
 
@@ -142,9 +142,9 @@ class Browser:
 
 @contextmanager
 def open_browser(page: Path, profile: Path) -> Iterator[Browser]:
-    """A browser on a page, about which nothing may be complained of; skipped if there is none."""
+    """Open a page and check that the console stays clean; skip if there is no Chromium."""
     if CHROMIUM is None:
-        reason = "no Chromium on this machine: the page is not tried (apt-get install chromium)"
+        reason = "Chromium is not installed: the page is not tested (apt-get install chromium)"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -1,4 +1,4 @@
-"""The same statistics by the package rliable, in an environment of its own: JSON in, JSON out."""
+"""Statistics of the package rliable, run in its own environment: JSON in, JSON out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run folders, sweeps and foreign evaluations are found, read and put into groups."""
+"""Run folders, sweeps and evaluations of other programs are found, read and grouped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_a_seed_is_the_mean_over_its_episodes_in_order(tmp_path: Path) -> None:
+def test_curve_of_a_seed_is_the_mean_over_episodes(tmp_path: Path) -> None:
     rows = [
         "lql,Hopper-v4,4,20,100,0,3,9,7200", "lql,Hopper-v4,4,20,100,1,5,9,7200",
         "lql,Hopper-v4,5,10,50,0,0,9,3600", "lql,Hopper-v4,4,10,50,0,1,9,3600",
@@ -42,7 +42,7 @@ def test_a_seed_is_the_mean_over_its_episodes_in_order(tmp_path: Path) -> None:
     assert five.iterations.tolist() == [10] and five.returns.tolist() == [0.0]
 
 
-def test_a_folder_without_config_and_with_fewer_columns_is_read(tmp_path: Path) -> None:
+def test_folder_without_config_and_with_fewer_columns_is_read(tmp_path: Path) -> None:
     write(
         tmp_path, "agent,env,seed,iterations,return\nx,A-v4,one,5,1\nx,A-v4,two,5,2\nx,B-v4,one,5,3"
     )
@@ -54,7 +54,7 @@ def test_a_folder_without_config_and_with_fewer_columns_is_read(tmp_path: Path) 
     assert (first.task, first.version, first.dirty) == ("A", "v4", False)
 
 
-def test_files_that_are_not_ours_are_named(tmp_path: Path) -> None:
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no column return"):
         find_runs([write(tmp_path / "a", "agent,env,seed,iterations\n")])
     with pytest.raises(UserError, match=r"evaluations.csv: .*'high'"):
@@ -67,7 +67,7 @@ def test_files_that_are_not_ours_are_named(tmp_path: Path) -> None:
         find_runs([tmp_path / "c"])
 
 
-def test_runs_are_found_below_a_folder_each_once(tmp_path: Path) -> None:
+def test_runs_below_a_folder_are_found_once(tmp_path: Path) -> None:
     make_runs(tmp_path / "deep" / "er", points=2, episodes=2, seeds=1)
     make_run(tmp_path / "alone", points=2, planned=3, seeds=(3, 4), dirty=True)
     make_run(tmp_path / "begun", points=0)
@@ -82,7 +82,7 @@ def test_runs_are_found_below_a_folder_each_once(tmp_path: Path) -> None:
     assert records["lql-Hopper-v4-0"].status == "done"
 
 
-def test_a_sweep_says_which_jobs_failed(tmp_path: Path) -> None:
+def test_failed_jobs_of_a_sweep_have_their_error(tmp_path: Path) -> None:
     records = find_runs([make_sweep(tmp_path / "sweep")])
     assert [record.status for record in records] == ["done", "failed", "cut", "none"]
     assert [record.error for record in records] == ["", "RuntimeError: out of memory again", "", ""]
@@ -90,7 +90,7 @@ def test_a_sweep_says_which_jobs_failed(tmp_path: Path) -> None:
     assert len(find_runs([tmp_path])) == 4  # found from above as well
 
 
-def test_runs_that_differ_in_seed_and_bookkeeping_are_one_group(tmp_path: Path) -> None:
+def test_runs_that_differ_in_fields_without_effect_are_one_group(tmp_path: Path) -> None:
     make_run(tmp_path / "a", seeds=(0, 1), points=4, capacity=50_000)
     make_run(tmp_path / "b", seeds=(2,), points=3, log_every=7, eval_every=9)
     for seed, timeout, reaction in ((4, 9.0, "stop"), (5, 1.0, "reset")):
@@ -104,7 +104,7 @@ def test_runs_that_differ_in_seed_and_bookkeeping_are_one_group(tmp_path: Path) 
     assert [one.seed for one in group.series] == [0, 1, 2, 3, 4, 5] and len(group.runs) == 5
 
 
-def test_settings_that_vary_on_a_task_set_curves_apart(tmp_path: Path) -> None:
+def test_settings_that_vary_on_a_task_make_separate_curves(tmp_path: Path) -> None:
     for w in (500.0, 100.0):
         make_run(tmp_path / f"w{w}", points=2, inverse_temperature=w, hidden=[64, 64])
     make_run(tmp_path / "lql", "lql", points=2, inverse_temperature=7.0)
@@ -125,7 +125,7 @@ def test_settings_that_vary_on_a_task_set_curves_apart(tmp_path: Path) -> None:
     assert len({group.colour for group in groups}) == 5
 
 
-def test_runs_of_unknown_settings_are_no_seeds_of_others(tmp_path: Path) -> None:
+def test_runs_of_unknown_settings_are_a_separate_curve(tmp_path: Path) -> None:
     make_run(tmp_path / "ours", points=2)
     write(tmp_path / "theirs", HEADER + "nclql,Hopper-v4,0,1,5,0,1,9,1\n")
     labels = [group.label for group in group_runs(find_runs([tmp_path]))]
@@ -140,7 +140,7 @@ def test_forty_settings_have_forty_colours(tmp_path: Path) -> None:
     assert len({group.colour for group in groups}) == 40
 
 
-def test_a_real_run_is_read(tiny_run: Path) -> None:
+def test_real_run_is_read(tiny_run: Path) -> None:
     (record,) = find_runs([tiny_run])
     assert (record.agent, record.task, record.version) == ("nclql", "toys:wide", "")
     assert record.status == "done"
@@ -149,7 +149,7 @@ def test_a_real_run_is_read(tiny_run: Path) -> None:
     assert all((abs(one.returns - 7) <= 14).all() for one in record.series)
 
 
-def test_each_of_many_runs_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_run_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = make_run(tmp_path / "0")
     for number in range(1, 5):
         shutil.copytree(one, tmp_path / str(number))

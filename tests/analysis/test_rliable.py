@@ -1,6 +1,6 @@
-"""Our statistics beside rliable's, where tasks have equally many seeds.  Needs the network once.
+"""Our statistics agree with rliable's for equal numbers of seeds.  Needs the network once.
 
-rliable is no dependency: it is installed into an environment of its own, or found in the one that
+rliable is not a dependency: it is installed into a separate environment, or taken from the one that
 LANGEVINRL_RLIABLE names.
 """
 
@@ -24,7 +24,7 @@ THRESHOLDS = np.linspace(-0.2, 1.4, 17)
 
 
 def scores(seed: int, level: float) -> np.ndarray:
-    """Seven runs of five tasks, rounded so that there are ties; (runs, tasks)."""
+    """Draw seven runs of five tasks, rounded so that there are ties; (runs, tasks)."""
     return np.random.default_rng(seed).normal(level, 0.25, size=(7, 5)).round(1)
 
 
@@ -37,7 +37,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     python = place / "bin" / "python"
     if not python.exists():
         venv.create(place, with_pip=True)
-        # The bootstrap it uses, arch 7, cannot be imported beside pandas 3.
+        # Its bootstrap library, arch 7, does not work with pandas 3.
         words = [str(python), "-m", "pip", "install", "--quiet", "rliable", "pandas<3"]
         if subprocess.run(words, timeout=600).returncode:
             pytest.skip("rliable cannot be installed here")
@@ -51,7 +51,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def agrees(ours: Estimate, theirs: list[Any]) -> None:
-    """Values are equal; ends of intervals to within what two bootstraps differ by."""
+    """Check that values are equal, and intervals up to the noise of two bootstraps."""
     np.testing.assert_allclose(ours.value, theirs[0], rtol=0, atol=1e-9)
     width = np.asarray(theirs[2]) - np.asarray(theirs[1])
     room = 0.1 * np.max(width) + 1e-9

@@ -1,4 +1,4 @@
-"""Each statistic against values worked by hand; intervals against what the bootstrap must give."""
+"""Statistics against values worked out by hand, and intervals with known values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_mean_and_median_are_over_tasks() -> None:
 def test_iqm_is_the_mean_of_the_middle_half() -> None:
     # 0 0.1 | 0.2 0.3 0.4 0.8 | 0.9 1
     assert statistics.iqm(EVEN) == pytest.approx(1.7 / 4)
-    # Of six runs one and a half would be cut at each end, so one is.
+    # A quarter of six runs is one and a half; one is cut at each end.
     six = [np.array([6.0, 1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
     assert statistics.iqm(six) == pytest.approx(3.5)
 
 
-def test_tasks_weigh_the_same_whatever_their_seeds() -> None:
+def test_tasks_have_equal_weight_with_different_numbers_of_seeds() -> None:
     assert statistics.mean(RAGGED) == pytest.approx(0.5)
     # As if 0 0.5 0.5 1: the middle half is 0.5 0.5.
     assert statistics.iqm(RAGGED) == pytest.approx(0.5)
@@ -38,18 +38,18 @@ def test_tasks_weigh_the_same_whatever_their_seeds() -> None:
         assert statistic(doubled) == pytest.approx(statistic(RAGGED))
 
 
-def test_optimality_gap_forgives_nothing_below_and_credits_nothing_above() -> None:
+def test_optimality_gap_ignores_scores_above_the_target() -> None:
     assert statistics.optimality_gap([np.array([0.5, 3.0]), np.array([1.0, 1.0])]) == 0.125
     assert statistics.optimality_gap([np.array([0.5, 3.0])], target=2.0) == 0.75
 
 
-def test_a_profile_counts_runs_above_each_threshold() -> None:
+def test_profile_counts_runs_above_each_threshold() -> None:
     found = statistics.profile(EVEN, np.array([-1.0, 0.1, 0.4, 0.85, 1.0]))
     np.testing.assert_allclose(found, [1.0, 6 / 8, 3 / 8, 2 / 8, 0.0])
     np.testing.assert_allclose(statistics.profile(RAGGED, np.array([0.4])), [0.75])
 
 
-def test_probability_of_improvement_counts_pairs_and_half_of_ties() -> None:
+def test_probability_of_improvement_counts_ties_as_half() -> None:
     x, y = [np.array([1.0, 2.0])], [np.array([1.0, 0.0, 3.0])]
     # 1 against 1, 0, 3: a tie and a win; 2: two wins.
     assert statistics.probability_of_improvement(x, y) == pytest.approx(3.5 / 6)
@@ -58,15 +58,15 @@ def test_probability_of_improvement_counts_pairs_and_half_of_ties() -> None:
     assert two == pytest.approx((3.5 / 6 + 1) / 2)
 
 
-def test_the_interval_of_a_mean_of_two_is_known() -> None:
-    """Of seeds 0 and 1 a resample is 0, 0.5 or 1 with chances 1/4, 1/2, 1/4."""
+def test_interval_of_the_mean_of_two_seeds() -> None:
+    """Resampled means of 0 and 1 are 0, 0.5 and 1 with probabilities 1/4, 1/2, 1/4."""
     found = estimate(statistics.mean, [np.array([0.0, 1.0])])
     assert found == (0.5, 0.0, 1.0)
     narrow = estimate(statistics.mean, [np.array([0.0, 1.0])], confidence=0.4)
     assert narrow == (0.5, 0.5, 0.5)
 
 
-def test_intervals_agree_with_the_normal_law_where_it_holds() -> None:
+def test_interval_of_many_seeds_agrees_with_the_normal_approximation() -> None:
     draws = np.random.default_rng(1)
     seeds = [draws.normal(size=400) for _ in range(4)]
     found = estimate(statistics.mean, seeds)
@@ -75,17 +75,16 @@ def test_intervals_agree_with_the_normal_law_where_it_holds() -> None:
     assert found.low < found.value < found.high
 
 
-def test_seeds_are_drawn_within_their_task() -> None:
-    """Tasks far apart whose seeds agree have no spread, however far apart they are."""
+def test_seeds_are_resampled_within_their_task() -> None:
     found = estimate(statistics.iqm, [np.full(3, 0.1), np.full(3, 0.9)])
     assert found.low == found.high == found.value
 
 
-def test_the_same_numbers_come_again() -> None:
+def test_estimates_are_deterministic() -> None:
     assert estimate(statistics.iqm, EVEN) == estimate(statistics.iqm, EVEN)
 
 
-def test_one_seed_on_any_task_is_no_interval() -> None:
+def test_single_seed_on_a_task_gives_no_interval() -> None:
     found = estimate(statistics.mean, RAGGED)
     assert found.value == 0.5 and np.isnan(found.low) and np.isnan(found.high)
     both = estimate(statistics.probability_of_improvement, EVEN, [EVEN[0], np.array([1.0])])
@@ -94,7 +93,7 @@ def test_one_seed_on_any_task_is_no_interval() -> None:
     assert shape.low.shape == (3,) and np.isnan(shape.low).all()
 
 
-def test_a_curve_has_values_where_every_seed_has() -> None:
+def test_curve_has_values_where_every_seed_has() -> None:
     first = np.array([[np.nan, 1.0, 2.0], [0.0, 1.0, 4.0]])
     second = np.array([[0.0, 3.0, 5.0], [0.0, 3.0, 7.0]])
     found = estimate_curve([first, second])
@@ -105,10 +104,10 @@ def test_a_curve_has_values_where_every_seed_has() -> None:
 
 
 @pytest.mark.parametrize("name", statistics.AGGREGATES)
-def test_many_resamples_at_once_are_each_by_itself(name: str) -> None:
+def test_statistics_are_vectorised_over_resamples(name: str) -> None:
     uneven = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 6.0])]
     statistic = statistics.AGGREGATES[name]
-    redrawn = statistics.resample(uneven, np.random.default_rng(0), resamples=20)
-    each = [statistic([task[i] for task in redrawn]) for i in range(20)]
-    np.testing.assert_allclose(statistic(redrawn), each)
-    assert all(set(task.ravel()) <= set(own) for task, own in zip(redrawn, uneven, strict=True))
+    resampled = statistics.resample(uneven, np.random.default_rng(0), resamples=20)
+    each = [statistic([task[i] for task in resampled]) for i in range(20)]
+    np.testing.assert_allclose(statistic(resampled), each)
+    assert all(set(task.ravel()) <= set(own) for task, own in zip(resampled, uneven, strict=True))

@@ -17,14 +17,14 @@ from langevinrl.storage.folder import RunFolder
 
 @dataclass(frozen=True)
 class Plot:
-    """Draw learning curves: a panel per task, the mean over seeds with its 95 % interval.
+    """Draw learning curves: a panel per task, with mean over seeds and 95 % interval.
 
     Runs that differ only in their seeds are one curve.
     """
 
-    folders: tyro.conf.Positional[tuple[Path, ...]]  # run folders, sweeps, or folders of such
-    x: Literal["iterations", "env_steps", "hours"] = "iterations"  # what to draw returns over
-    # picture to write, as png, svg or pdf; DIR/curve.png for one folder, curves.png for more
+    folders: tyro.conf.Positional[tuple[Path, ...]]  # runs, sweeps, or folders of them
+    x: Literal["iterations", "env_steps", "hours"] = "iterations"  # horizontal axis
+    # picture to write, as png, svg or pdf; by default DIR/curve.png, or curves.png for more folders
     out: Path | None = None
 
 

@@ -15,20 +15,20 @@ from langevinrl.errors import UserError
 
 @dataclass(frozen=True)
 class Report:
-    """Make a page, tables and figures of all runs in some folders."""
+    """Write a page, tables and figures of all runs in some folders."""
 
-    folders: tyro.conf.Positional[tuple[Path, ...]]  # runs, sweeps, or folders of such
+    folders: tyro.conf.Positional[tuple[Path, ...]]  # runs, sweeps, or folders of them
     # page to write; tables and figures go into a folder beside it: report_files for report.html
     out: Path = Path("report.html")
-    normalise: Kind = "min-max"  # what counts as 0 and 1 where tasks are put together
-    mix_versions: bool = False  # put versions of a task together, such as Hopper-v4 and Hopper-v5
-    figures: bool = True  # draw the figures as PNG, SVG and PDF as well; the page has its own
+    normalise: Kind = "min-max"  # which returns score 0 and 1 when tasks are averaged
+    mix_versions: bool = False  # treat Hopper-v4 and Hopper-v5 as one task
+    figures: bool = True  # also draw figures as PNG, SVG and PDF; the page has its own
 
 
 def main(words: list[str]) -> None:
     asked = parse(Report, words, "report")
     if not asked.folders:
-        raise UserError("report needs at least one folder: of a run, of a sweep, or of several")
+        raise UserError("report needs at least one folder: a run, a sweep, or a folder of runs")
     from langevinrl import __version__
 
     made = f"Made by langevinrl {__version__} from {', '.join(map(str, asked.folders))}."
