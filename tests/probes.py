@@ -1,4 +1,4 @@
-"""Environments so small that the right value is known, each showing one fault if it is there."""
+"""Tiny environments with known values, each of which reveals one kind of bug."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Probe(gym.Env[np.ndarray, np.ndarray]):
-    """One observation number, one action number; subclasses say what a step does."""
+    """One observation number and one action number; subclasses define the step."""
 
     observation_space = gym.spaces.Box(-10.0, 10.0, (1,), np.float32)
     action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
@@ -28,12 +28,12 @@ class Probe(gym.Env[np.ndarray, np.ndarray]):
 
 
 def pay(action: np.ndarray) -> float:
-    """Highest, 1, for the action 0.5; -8 at the far end of the box and, as in MuJoCo, beyond."""
+    """Return a reward with its maximum, 1, at the action 0.5; actions are clipped, as in MuJoCo."""
     return 1.0 - 4.0 * float((np.clip(action[0], -1.0, 1.0) - 0.5) ** 2)
 
 
 class ActionReward(Probe):
-    """Ends at once; the reward is highest for the action 0.5."""
+    """Ends after one step; the reward is highest for the action 0.5."""
 
     def step(self, action: np.ndarray) -> Any:
         return self.seen(), pay(action), True, False, {}
@@ -43,17 +43,16 @@ LOSS, EARLY, LATE, TIMED, CHOICE = range(5)
 
 
 def room(place: float) -> np.ndarray:
-    """What is seen in a room: one of five numbers is 1."""
+    """Return the observation of a room: a one-hot vector."""
     return np.eye(5, dtype=np.float32)[int(place)]
 
 
 class Rooms(Probe):
-    """Five probes in one task, told apart by what is seen, so that one run serves them all.
+    """Five probes in one task, identified by the observation, so that one run tests all.
 
     LOSS pays -1 and ends; EARLY pays nothing and leads to LATE, which pays 1 and ends; TIMED pays
-    1 and is only cut off; CHOICE pays by the action and ends.  Only EARLY leads elsewhere: a backup
-    past an ending would count its own room twice, and one over a cut must look into the room that
-    was cut, not into the one begun next.
+    1 and is truncated; CHOICE pays by the action and ends.  A backup past a termination would count
+    its room twice.  A backup over a truncation must use the truncated room, not the next episode's.
     """
 
     observation_space = gym.spaces.Box(0.0, 1.0, (5,), np.float32)
@@ -62,7 +61,7 @@ class Rooms(Probe):
         return room(self.place)
 
     def begin(self) -> float:
-        # CHOICE twice as often: there a value for every action is to be learned, not one number.
+        # CHOICE is drawn twice as often: its value depends on the action.
         return float(self.np_random.choice([LOSS, EARLY, TIMED, CHOICE, CHOICE]))
 
     def step(self, action: np.ndarray) -> Any:

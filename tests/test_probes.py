@@ -1,4 +1,4 @@
-"""Every agent on a task whose values are known: each room of it shows one silent fault."""
+"""Every agent on a task with known values; each room reveals one kind of bug."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from langevinrl.registry import METHODS
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
 
-GAMMA, SCALE = 0.6, 2.0  # a scale used twice is 4, a backup past an ending 5: told apart
-TOLERANCE = 0.25  # the faults looked for move a value by about 0.5 at least
+GAMMA, SCALE = 0.6, 2.0  # a scale used twice gives 4, a backup past a termination gives 5
+TOLERANCE = 0.25  # the bugs it should find change a value by at least 0.5
 QUICK = {"hidden": (24, 24), "gamma": GAMMA, "reward_scale": SCALE, "target_rate": 0.1}
 LANGEVIN = {"learning_rate": 2e-2}
 ACTOR = {"critic_learning_rate": 2e-2, "actor_learning_rate": 1e-2}
 DIFFUSION = ACTOR | {"num_steps": 5, "delay": 1, "best_of": 4}
-# From α = 5 to the end of its way, about 1, in fifty updates instead of fifty thousand.
+# Cools α from 5 to about 1 in fifty updates instead of fifty thousand.
 COOLING = {"temperature_learning_rate": 3e-2, "temperature_delay": 1}
 
 
 class Case(NamedTuple):
-    """How an agent is made small and fast, and how near its policy comes to the best action."""
+    """Settings that make an agent small and fast, and the precision of its policy."""
 
     settings: dict[str, Any]
     miss: float  # mean distance of single draws from 0.5; of uniform ones it is 0.625
@@ -36,36 +36,36 @@ class Case(NamedTuple):
 
 CASES = {
     "nclql": Case(LANGEVIN, 0.15),
-    # Twenty steps of 0.025 reach half a unit: from uniform starts it can only lean to the action.
+    # Twenty steps of 0.025 move by half a unit: uniform starts cannot all reach the action.
     "lql": Case(LANGEVIN | {"start": "uniform"}, 0.4),
-    # The temperature stands still, so that the entropy in the soft value is a known number.
+    # A fixed temperature, so that the entropy bonus is known.
     "sac": Case(ACTOR | {"initial_alpha": 0.5, "temperature_learning_rate": 0.0}, 0.15),
-    # Its chain draws from exp(Q): a spread of 0.25 about the best action.
+    # Its chain samples exp(Q): a standard deviation of 0.25 around the best action.
     "qsm": Case(ACTOR | {"best_of": 4}, 0.32),
     "dipo": Case(ACTOR | {"num_steps": 5, "num_ascent_steps": 5, "actor_delay": 1}, 0.2),
-    # Learns nothing where Q is at most 1, but the best action is worth 2.  Uniform actions are
-    # part of what it imitates; ten to each of its own would be a sixth of all weight.
+    # It learns only where Q is above 1; the best action is worth 2.  It also imitates uniform
+    # actions, and ten for each of its own would have a sixth of all weight.
     "qvpo": Case(DIFFUSION | {"num_uniform": 2}, 0.25),
     # The policy must not reach the edge of the box, where its gradient is zero, before the critics
-    # know better: slower, with less noise on top.
+    # have learned: slower, with less added noise.
     "dacer": Case(
         DIFFUSION
         | {"actor_learning_rate": 1e-3, "initial_alpha": 0.3, "best_of": 1}
         | {"num_steps": 3, "num_entropy_actions": 8},
         0.15,
     ),
-    # Imitates the best of its own candidates: must not agree on one before the critics know.
+    # It imitates its best candidates, which must not collapse before the critics have learned.
     "mfp": Case(ACTOR | {"actor_learning_rate": 2e-3, "flow_steps": 2, "best_of": 8}, 0.25),
-    # Its law is exp(Q) at the first temperature; cooled, exp(5Q).  Noises that would begin outside
-    # the box count as its edge, which keeps some of the weight.
+    # It samples exp(Q) at the first temperature; cooled, exp(5Q).  Noises outside of the box are
+    # clipped to its edge, which keeps some of the weight.
     "sdac": Case(DIFFUSION | COOLING | {"num_noises": 16}, 0.3),
-    # Steps twice along each gradient of its critics, which a fast rate makes restless.
+    # It uses each gradient of its critics twice, which a high rate makes unstable.
     "dpmd": Case(DIFFUSION | COOLING | {"critic_learning_rate": 5e-3}, 0.25),
 }
 
 
 def train(agent: str, env: Any, iterations: int, **changes: Any) -> Run:
-    """A finished run of these hyperparameters; all there is of the training loop in this file."""
+    """Return a finished run with these hyperparameters."""
     config = RunConfig(
         "probe", agent=agent, iterations=iterations, warmup=800, batch_size=64, num_envs=8,
         capacity=4_000, updates_per_iteration=5, hyperparameters=changes,
@@ -76,27 +76,27 @@ def train(agent: str, env: Any, iterations: int, **changes: Any) -> Run:
 
 
 def first(run: Any) -> Any:
-    """The state of its only seed."""
+    """Return the state of the only seed."""
     return jax.tree.map(lambda leaf: leaf[0], run.state)
 
 
 def value(run: Any, obs: np.ndarray, action: float = 0.0) -> float:
-    """The critics' mean, at the clean level if there are levels."""
+    """Return the mean of the critics, at the clean level if there are levels."""
     level = (run.agent.clean,) if hasattr(run.agent, "clean") else ()
     rows = jnp.asarray(obs)[None], jnp.full((1, 1), action)
     q = run.agent.critic.apply(first(run).critic.params, *rows, *level)
-    mean = q[..., 0] if q.ndim == 3 else q  # DACER's critics give a deviation too, after it
+    mean = q[..., 0] if q.ndim == 3 else q  # DACER's critics also return a standard deviation
     return float(mean.mean())
 
 
 def draw_actions(run: Any, obs: np.ndarray | None = None, explore: bool = False) -> np.ndarray:
-    """Many actions for one observation, 0 unless told."""
+    """Return many actions for one observation, 0 by default."""
     rows = jnp.tile(jnp.zeros(1) if obs is None else jnp.asarray(obs), (500, 1))
     act = jax.jit(run.agent.act, static_argnames="explore")
     return np.asarray(act(first(run), rows, jax.random.key(0), explore=explore))[:, 0]
 
 
-# One process for all tests of an agent, which share its only training run.
+# All tests of an agent share one training run, so they share a process.
 @pytest.fixture(
     scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in METHODS]
 )
@@ -111,7 +111,7 @@ def run(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def bonus(name: str, run: Any) -> float:
-    """What SAC's soft value adds where every action is as good: α times the entropy of a box."""
+    """Return SAC's entropy bonus for a uniform policy: α times the entropy of the box."""
     return run.agent.initial_alpha * math.log(2) if name == "sac" else 0.0
 
 
@@ -119,35 +119,31 @@ def expect(expected: float) -> Any:
     return pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_a_constant_reward_is_scaled_once_and_stored_as_it_came(run: Any) -> None:
+def test_a_reward_is_scaled_once_and_stored_unscaled(run: Any) -> None:
     assert value(run, probes.room(probes.LATE)) == expect(SCALE)
-    assert float(run.replay.rings["reward"].max()) == 1.0
-
-
-def test_value_of_an_observation(run: Any) -> None:
     assert value(run, probes.room(probes.LOSS)) == expect(-SCALE)
-    assert value(run, probes.room(probes.LATE)) == expect(SCALE)
+    assert float(run.replay.rings["reward"].max()) == 1.0
 
 
 def test_discounting(run: Any, bonus: float) -> None:
     assert value(run, probes.room(probes.EARLY)) == expect(GAMMA * (SCALE + bonus))
 
 
-def test_an_ending_stops_the_backup_and_a_time_out_does_not(run: Any, bonus: float) -> None:
+def test_termination_stops_the_backup_and_truncation_does_not(run: Any, bonus: float) -> None:
     assert value(run, probes.room(probes.LATE)) == expect(SCALE)
-    # What lies beyond the cut counts, in the room that was cut.
+    # The backup continues in the truncated room.
     beyond = (SCALE + GAMMA * bonus) / (1 - GAMMA)
     assert value(run, probes.room(probes.TIMED)) == expect(beyond)
 
 
 def test_finds_the_rewarded_action(name: str, run: Any) -> None:
-    # One candidate, not the best of some: the policy itself must have learned.
+    # One candidate, not the best of several: the policy itself must have learned.
     alone = SimpleNamespace(agent=dataclasses.replace(run.agent, best_of=1), state=run.state)
-    # In evaluation QSM has the same noise for every row; its exploration adds none here.
+    # In evaluation QSM uses the same noise for every row; its exploration adds none here.
     actions = draw_actions(alone, probes.room(probes.CHOICE), explore=name == "qsm")
     missed = float(np.abs(actions - 0.5).mean())
     assert missed < CASES[name].miss
-    if name == "lql":  # from the far side of the box it cannot arrive; from the middle it can
+    if name == "lql":  # it cannot arrive from the far side of the box, but from the middle
         assert missed > 0.15
         assert actions.min() < -0.2
         alone.agent = dataclasses.replace(alone.agent, start="zero")

@@ -1,4 +1,4 @@
-"""Small environments whose every number can be told in advance."""
+"""Small environments with predictable numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 
 class Clock(gym.Env[np.ndarray, np.ndarray]):
-    """Observes (a start drawn at reset, steps since); ends after `length` steps, pays 1 + action.
+    """Observes a random start, the step count and a random number; pays 1 + action.
 
-    Each step also draws a number, so that its generator must be put back with the rest.
+    An episode ends after `length` steps.  The random number shows that the generator is restored.
     """
 
     def __init__(self, length: int | None = None, bound: float = 1.0) -> None:
@@ -39,7 +39,7 @@ class Clock(gym.Env[np.ndarray, np.ndarray]):
 
 
 class SavedClock(Clock):
-    """A clock that can be put back."""
+    """A clock whose state can be saved."""
 
     def state_dict(self) -> dict[str, np.ndarray]:
         return {"start": np.array(self.start), "steps": np.array(self.steps)}
@@ -49,7 +49,7 @@ class SavedClock(Clock):
 
 
 class Echo(gym.Env[Any, np.ndarray]):
-    """Observes the action it was sent, in whatever box and observation space it is given."""
+    """Observes the action it received; any spaces."""
 
     def __init__(
         self, box: gym.Space[Any], observation_space: gym.Space[Any] | None = None
@@ -71,7 +71,7 @@ class Echo(gym.Env[Any, np.ndarray]):
 
 
 class Memory(gym.Wrapper[Any, Any, Any, Any]):
-    """A wrapper that remembers: it adds the sum of all rewards so far to each."""
+    """A wrapper with state: its reward is the sum of all rewards so far."""
 
     total = 0.0
 
@@ -82,7 +82,7 @@ class Memory(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class PointMass(gym.Env[np.ndarray, np.ndarray]):
-    """Position and velocity in the plane, pushed by the action; pays for being near the middle."""
+    """Position and velocity in the plane, pushed by the action; pays for being near the origin."""
 
     def __init__(self) -> None:
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (4,), np.float32)
@@ -110,7 +110,7 @@ class PointMass(gym.Env[np.ndarray, np.ndarray]):
 
 
 class Stranger(gym.Env[Any, np.ndarray]):
-    """An environment as others write them: a Dict observed, a lopsided box, an early end."""
+    """An environment with a Dict observation, an asymmetric action box and early ends."""
 
     def __init__(self) -> None:
         parts = {
@@ -139,37 +139,37 @@ class Stranger(gym.Env[Any, np.ndarray]):
 
 
 def stranger() -> gym.Env[Any, Any]:
-    """The environment of a stranger, cut off after twenty steps."""
+    """A Stranger, truncated after twenty steps."""
     return gym.wrappers.TimeLimit(Stranger(), 20)
 
 
 def golden() -> gym.Env[Any, Any]:
-    """The task of the golden record: two actions, early ends, cut off after nine steps."""
+    """The task of the golden record: two actions, early ends, truncated after nine steps."""
     return gym.wrappers.TimeLimit(PointMass(), 9)
 
 
 def ending() -> gym.Env[Any, Any]:
-    """Truly ends after five steps."""
+    """Terminates after five steps."""
     return SavedClock(length=5)
 
 
 def timed() -> gym.Env[Any, Any]:
-    """Never ends, but is cut off after seven steps."""
+    """Never terminates; truncated after seven steps."""
     return gym.wrappers.TimeLimit(SavedClock(), 7)
 
 
 def unsaved() -> gym.Env[Any, Any]:
-    """Ends after five steps, and its state cannot be had."""
+    """Terminates after five steps; its state cannot be saved."""
     return Clock(length=5)
 
 
 def wide() -> gym.Env[Any, Any]:
-    """Acts in [-2, 2]; cut off after seven steps."""
+    """Acts in [-2, 2]; truncated after seven steps."""
     return gym.wrappers.TimeLimit(SavedClock(bound=2.0), 7)
 
 
 class Breaking(SavedClock):
-    """Fails at its thirtieth step."""
+    """Fails at its thirtieth step, in the middle of an episode."""
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if self.steps == 30:
@@ -177,9 +177,7 @@ class Breaking(SavedClock):
         return super().step(action)
 
 
-def breaking() -> gym.Env[Any, Any]:
-    """Fails in the middle of an episode."""
-    return Breaking()
+breaking = Breaking
 
 
 def not_an_environment() -> int:
@@ -190,7 +188,7 @@ gym.register("toys/Timed-v0", entry_point="toys:timed")
 
 
 class Failing(SavedClock):
-    """A clock that does something bad at its third step, if it started from `victim`."""
+    """A clock that fails at its third step, if its start is `victim`."""
 
     def __init__(self, fault: str, victim: float) -> None:
         super().__init__()

@@ -62,4 +62,10 @@ def died(command: str, exit_code: int | None) -> Fault:
         name = signal.Signals(-exit_code).name
         memory = ", as a system does that is out of memory" if name == "SIGKILL" else ""
         how = f"killed by signal {-exit_code} ({name}{memory})"
-    return Fault(f"lost its process in {command}(): {how}")
+    if command != "call":
+        return Fault(f"lost its process in {command}(): {how}")
+    # Python prints why on stderr: most often a script without a main guard.
+    return Fault(
+        f"lost its process while it was built: {how}. Each process imports the script that starts "
+        'it, so training belongs under `if __name__ == "__main__":` there'
+    )

@@ -6,7 +6,7 @@ import functools
 import warnings
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -146,7 +146,8 @@ class VectorEnv:
     def _replace(self, lane: int, action: np.ndarray, fault: Fault) -> tuple[np.ndarray, Outcome]:
         """Rebuild a failed environment; return its first observation and this step from there."""
         if self.on_error == "stop":
-            self._stop(lane, fault)
+            hint = f" With {field('on_env_error', 'reset')} a run rebuilds it and goes on."
+            self._stop(lane, fault, hint)
         place = self._place(lane)
         warnings.warn(f"{self._sentence(lane, fault)} It is rebuilt.", stacklevel=3)
         self.vector.rebuild(lane)
@@ -160,12 +161,9 @@ class VectorEnv:
         self.cut[place] = True
         return first[0], second[0]
 
-    def _stop(self, lane: int, fault: Fault) -> None:
+    def _stop(self, lane: int, fault: Fault, hint: str = "") -> NoReturn:
         cause = Remote(fault.trace) if fault.trace else None
-        said = self._sentence(lane, fault)
-        if self.on_error == "stop":
-            said += f" With {field('on_env_error', 'reset')} a run rebuilds it and goes on."
-        raise EnvError(said, fault.what) from cause
+        raise EnvError(self._sentence(lane, fault) + hint, fault.what) from cause
 
     def _sentence(self, lane: int, fault: Fault) -> str:
         seed, number = self._place(lane)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import atexit
 import contextlib
 import functools
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -43,7 +40,6 @@ class Workers:
         self, make: Callable[[], gym.Env[Any, Any]], count: int, timeout: float = 0.0
     ) -> None:
         """`timeout` limits the seconds of an answer; 0 is no limit."""
-        require_main_guard()
         self.make, self.timeout, self.closed = CloudpickleWrapper(make), timeout, False
         self.processes: list[BaseProcess] = []
         self.pipes: list[Connection] = []
@@ -205,45 +201,3 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def require_main_guard() -> None:
-    """Raise if a script starts processes outside of `if __name__ == "__main__":`.
-
-    Each process imports the script, so that unguarded code would start processes again.
-    """
-    main = sys.modules["__main__"]
-    path, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
-    if path is None or (spec is not None and spec.name.endswith("__main__")):
-        return  # a notebook or `python -m package`, which processes do not import
-    line = _running_line(main.__dict__)
-    if line is not None and not _is_guarded(Path(path), line):
-        raise UserError(
-            f"{Path(path).name}, line {line}: asynchronous environments run in processes that "
-            "import this script, so what starts them belongs under "
-            'if __name__ == "__main__":'
-        )
-
-
-def _running_line(namespace: dict[str, Any]) -> int | None:
-    """Return the line of the main script that is running; None in another thread."""
-    frame: Any = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_globals is namespace:
-            return int(frame.f_lineno)
-        frame = frame.f_back
-    return None
-
-
-def _is_guarded(path: Path, line: int) -> bool:
-    """Return whether a line of a script is under a condition on `__name__`."""
-    try:
-        tree = ast.parse(path.read_text())
-    except (OSError, ValueError, SyntaxError):
-        return True  # not readable as a script: leave it to Python
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and node.lineno <= line <= (node.end_lineno or 0):
-            names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
-            if "__name__" in names:
-                return True
-    return False
