@@ -19,10 +19,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.analysis.tables import Row, write_csv
-from langevinrl.samplers.langevin import Chain, annealed_plan, constant_plan, draw, geometric_sigmas
+from langevinrl.samplers.langevin import (
+    Plan,
+    action_gradient,
+    annealed_plan,
+    constant_plan,
+    geometric_sigmas,
+    langevin_in_box,
+    unit,
+)
+from langevinrl.samplers.noise import draw_chain_noise
 from langevinrl.studies.bandit import env
 from langevinrl.studies.bandit.settings import CHAIN_STEPS
-from langevinrl.types import Array, Key
+from langevinrl.types import Array, Key, Spec
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "sigma_max": (0.7, 0.5, 0.6, 0.8),
@@ -70,7 +79,7 @@ def sample_annealed(
     def value(action: Array, level: Array) -> Array:
         return env.smoothed_value(action, smoothing[level]) + disturb(action)
 
-    return draw(value, (SAMPLES, 2), Chain(plan, w, env.BOUND, "normal", True, True), chain_key)
+    return sample_chain(value, plan, w, chain_key)
 
 
 def sample_plain(w: Array, step_size: Array, key: Key, error: float) -> Array:
@@ -78,9 +87,19 @@ def sample_plain(w: Array, step_size: Array, key: Key, error: float) -> Array:
     chain_key, error_key = jax.random.split(key)
     disturb = random_error(error_key, error)
     plan = constant_plan(CHAIN_STEPS, step_size)  # type: ignore[arg-type]
-    chain = Chain(plan, w, env.BOUND, "normal", True, True)
     value = lambda action, _: env.reward(action) + disturb(action)  # noqa: E731
-    return draw(value, (SAMPLES, 2), chain, chain_key)
+    return sample_chain(value, plan, w, chain_key)
+
+
+def sample_chain(value: Callable[[Array, Array], Array], plan: Plan, w: Array, key: Key) -> Array:
+    """Run chains along the unit gradient of `value` from normal starts: (samples, 2)."""
+    noise = draw_chain_noise(key, SAMPLES, len(plan.level), 1, Spec(1, 2, env.BOUND))
+    start, steps = noise.first_chain()
+
+    def score(action: Array, level: Array) -> Array:
+        return w * unit(action_gradient(value, action, level))
+
+    return langevin_in_box(score, start, plan, steps, env.BOUND)
 
 
 def random_error(key: Key, error: float) -> Callable[[Array], Array]:

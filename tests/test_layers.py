@@ -84,8 +84,6 @@ INSIDE: dict[str, set[str]] = {
     "runs.finite": WORDS | {"storage.folder"},
     "runs.compiled": {"types", "agents", "logs.diagnose"},
     "agents.contract": {"types"},
-    "agents.scaling": {"types"},
-    "agents.slope": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
     "policies.tables": {"types", "networks"},
     "policies.chain": {"types", "networks", "policies.tables"},

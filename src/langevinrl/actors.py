@@ -1,10 +1,9 @@
-"""Policies with weights: a pure `init`, and a way from noise to N candidates per observation."""
+"""Policy networks: each maps noise to N candidate actions per observation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +13,13 @@ from langevinrl.networks import MLP, Activation, Embedding, StateActionNet, add_
 from langevinrl.samplers.choose import blockwise
 from langevinrl.samplers.diffusion import Schedule, ScheduleName, denoise, make_schedule
 from langevinrl.samplers.flow import integrate
+from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
 from langevinrl.types import Array, Key, PyTree, Spec
 
 
 @dataclass(frozen=True)
 class DenoisingActor:
-    """A diffusion policy: the network predicts noise, which the chain takes away step by step."""
+    """Diffusion policy: the network predicts noise, which the chain removes step by step."""
 
     spec: Spec
     hidden: tuple[int, ...]
@@ -27,9 +27,9 @@ class DenoisingActor:
     embedding_size: int
     num_steps: int
     schedule_name: ScheduleName
-    schedule_scale: float  # c, of the linear schedule
-    start_std: float  # of the noise the chain starts from
-    learned_embedding: bool = True  # of the step; else its bare sinusoid
+    schedule_scale: float  # c: factor on the linear schedule
+    start_std: float  # standard deviation of the chain's start
+    learned_embedding: bool = True  # False: the plain sinusoid of the step
 
     @property
     def network(self) -> StateActionNet:
@@ -44,29 +44,31 @@ class DenoisingActor:
     def init(self, key: Key) -> PyTree:
         return self.network.init(key)
 
-    def sample(self, params: PyTree, obs: Array, num_candidates: int, key: Key) -> Array:
-        """Independent chains for observations (B, O), scanned as one batch: (N, B, A)."""
-        shape = (num_candidates, len(obs), self.spec.act_dim)
-        return self._denoise(params, obs, shape, key)
+    def noise(self, key: Key, num: int, num_candidates: int) -> ChainNoise:
+        """Draw the noise of `num_candidates` chains for each of `num` observations."""
+        return draw_chain_noise(key, num, self.num_steps, num_candidates, self.spec)
 
-    def trace(self, params: PyTree, obs: Array, key: Key, start: Array | None) -> Array:
-        """Every point of one chain per observation, the start (B, A) first: (T + 1, B, A)."""
-        shape = (len(obs), self.spec.act_dim)
-        return self._denoise(params, obs, shape, key, start=start, trace=True)
+    def sample(self, params: PyTree, obs: Array, noise: ChainNoise) -> Array:
+        """Run independent chains for observations (B, O) as one batch: (N, B, A)."""
+        start, steps = noise.for_chains()
+        return self._denoise(params, obs, self.start_std * start, steps)
+
+    def trace(self, params: PyTree, obs: Array, noise: ChainNoise) -> Array:
+        """Return every point of one chain per observation, the start first: (T + 1, B, A)."""
+        start, steps = noise.first_chain()
+        return self._denoise(params, obs, self.start_std * start, steps, trace=True)
 
     def _denoise(
-        self, params: PyTree, obs: Array, shape: tuple[int, ...], key: Key, **how: Any
+        self, params: PyTree, obs: Array, start: Array, steps: Array, *, trace: bool = False
     ) -> Array:
         def predict_noise(x: Array, t: Array) -> Array:
             return blockwise(lambda some: self.network.apply(params, obs, some, t), x)
 
-        bound, start_std = self.spec.act_bound, self.start_std
-        return denoise(
-            predict_noise, self.schedule, shape, key, bound=bound, start_std=start_std, **how
-        )
+        bound = self.spec.act_bound
+        return denoise(predict_noise, self.schedule, start, steps, bound=bound, trace=trace)
 
     def loss(self, params: PyTree, obs: Array, clean: Array, weight: Array, key: Key) -> Array:
-        """Weighted denoising of clean actions (..., B, A), weight (..., B)."""
+        """Return the weighted denoising loss of clean actions (..., B, A), weight (..., B)."""
         return denoising(
             lambda x, t: self.network.apply(params, obs, x, t), self.schedule, clean, weight, key
         )
@@ -74,35 +76,34 @@ class DenoisingActor:
 
 @dataclass(frozen=True)
 class TanhGaussianActor:
-    """A Gaussian squashed into the action box; the network gives its mean and log deviation."""
+    """Tanh-squashed Gaussian policy; the network gives mean and log standard deviation."""
 
     network: MLP  # (B, O) to (B, 2A)
     bound: float  # half-width of the action box
-    squash_correction: bool  # count the squash and the box in the log-probability
+    squash_correction: bool  # include tanh and box in the log-probability
 
     def init(self, key: Key) -> PyTree:
         return self.network.init(key)
 
     def mode(self, params: PyTree, obs: Array) -> Array:
-        """The squashed mean: (B, A)."""
+        """Return the squashed mean: (B, A)."""
         return self.bound * jnp.tanh(self._moments(params, obs)[0])
 
     def sample_with_log_prob(self, params: PyTree, obs: Array, noise: Array) -> tuple[Array, Array]:
-        """Actions (..., B, A) that standard noise becomes, and their log-probabilities (..., B)."""
+        """Return actions (..., B, A) for standard normal noise and log-probabilities (..., B)."""
         moments = self._moments(params, obs)
         mean, log_std = (add_leading_axes(moment, noise.ndim) for moment in moments)
         raw = mean + jnp.exp(log_std) * noise
-        # From the noise: (raw - mean) / std has no digits left where the Gaussian is narrow.
+        # From the noise itself: (raw - mean) / std loses all digits for a narrow Gaussian.
         log_prob = -0.5 * jnp.square(noise) - log_std - 0.5 * jnp.log(2 * jnp.pi)
         if self.squash_correction:
-            log_slope = 2 * (jnp.log(2.0) - raw - jax.nn.softplus(-2 * raw))
-            log_prob = log_prob - log_slope - jnp.log(self.bound)
+            log_derivative = 2 * (jnp.log(2.0) - raw - jax.nn.softplus(-2 * raw))
+            log_prob = log_prob - log_derivative - jnp.log(self.bound)
         return self.bound * jnp.tanh(raw), log_prob.sum(axis=-1)
 
-    def trace(self, params: PyTree, obs: Array, key: Key, start: Array | None) -> Array:
-        """The noise and, one jump further, the action it becomes: (2, B, A)."""
-        if start is None:
-            start = jax.random.normal(key, (len(obs), self.network.outputs // 2))
+    def trace(self, params: PyTree, obs: Array, noise: Array) -> Array:
+        """Return the noise and the action it becomes: (2, B, A)."""
+        start = noise[:, 0]
         return jnp.stack([start, self.sample_with_log_prob(params, obs, start)[0]])
 
     def _moments(self, params: PyTree, obs: Array) -> tuple[Array, Array]:
@@ -112,40 +113,43 @@ class TanhGaussianActor:
 
 @dataclass(frozen=True)
 class MeanFlowActor:
-    """A flow policy: the network predicts the average velocity between two times."""
+    """Flow policy: the network predicts the average velocity between two times."""
 
     network: MLP  # (B, O), (N, B, A), t and ρ to (N, B, A)
-    num_steps: int  # K: jumps from noise to action
+    num_steps: int  # K: steps from noise to action
     bound: float  # half-width of the action box
 
     def init(self, key: Key) -> PyTree:
         return self.network.init(key)
 
     def velocity(self, params: PyTree, obs: Array, x: Array, t: Array, rho: Array) -> Array:
-        """Average velocity (..., A) from t to ρ; times as raw numbers in [0, 1]."""
+        """Return the average velocity (..., A) from t to ρ, both in [0, 1]."""
         return self.network.apply(params, obs, x, t[..., None], rho[..., None])
 
-    def sample(self, params: PyTree, obs: Array, num_candidates: int, key: Key) -> Array:
-        """Independent flows for observations (B, O), as one batch: (N, B, A)."""
-        start = jax.random.normal(key, (num_candidates, len(obs), self.network.outputs))
+    def noise(self, key: Key, num: int, num_candidates: int) -> Array:
+        """Draw the start of `num_candidates` flows for each of `num` observations: (B, N, A)."""
+        draws = jax.random.normal(key, (num_candidates, num, self.network.outputs))
+        return jnp.moveaxis(draws, 1, 0)
+
+    def sample(self, params: PyTree, obs: Array, noise: Array) -> Array:
+        """Run independent flows for observations (B, O) as one batch: (N, B, A)."""
 
         def velocity(x: Array, t: Array, rho: Array) -> Array:
             return blockwise(lambda some: self.velocity(params, obs, some, t, rho), x)
 
-        action = integrate(velocity, start, self.num_steps)
+        action = integrate(velocity, jnp.moveaxis(noise, 0, 1), self.num_steps)
         return jnp.clip(action, -self.bound, self.bound)
 
-    def trace(self, params: PyTree, obs: Array, key: Key, start: Array | None) -> Array:
-        """Every point of one flow per observation, the start (B, A) first: (K + 1, B, A)."""
-        if start is None:
-            start = jax.random.normal(key, (len(obs), self.network.outputs))
-        path = integrate(partial(self.velocity, params, obs), start, self.num_steps, trace=True)
+    def trace(self, params: PyTree, obs: Array, noise: Array) -> Array:
+        """Return every point of one flow per observation, the start first: (K + 1, B, A)."""
+        velocity = partial(self.velocity, params, obs)
+        path = integrate(velocity, noise[:, 0], self.num_steps, trace=True)
         return path.at[-1].set(jnp.clip(path[-1], -self.bound, self.bound))
 
     def loss(
         self, params: PyTree, obs: Array, action: Array, constraint_weight: float, key: Key
     ) -> Array:
-        """Mean flow towards actions (B, A), between two uniform times in order."""
+        """Return the mean-flow loss towards actions (B, A), for sorted uniform times t and ρ."""
         noise_key, time_key = jax.random.split(key)
         noise = jax.random.normal(noise_key, action.shape)
         t, rho = jnp.sort(jax.random.uniform(time_key, (2, len(action))), axis=0)

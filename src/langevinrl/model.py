@@ -15,9 +15,9 @@ from langevinrl.envs.factory import EnvFactory, EnvLike, EnvSource, as_factory, 
 from langevinrl.errors import UserError, require_none, unknown
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
-from langevinrl.runs.evaluate import Evaluation, Evaluator, Mode
+from langevinrl.runs.evaluate import Evaluation, Evaluator
 from langevinrl.runs.finish import Trained
-from langevinrl.runs.policy import Policy
+from langevinrl.runs.policy import Mode, Policy
 from langevinrl.runs.saved import SavedModel, read_model, write_model
 from langevinrl.runs.train import resume_run, train_run
 from langevinrl.storage.cache import use_cache

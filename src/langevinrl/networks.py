@@ -13,9 +13,6 @@ import jax.numpy as jnp
 from langevinrl.types import Array, Key, PyTree, Spec
 
 Activation: TypeAlias = Literal["mish", "gelu", "relu"]
-Norm: TypeAlias = Literal["none", "layer", "rms"]
-
-NORM_EPS = 1e-6  # added to the mean square of a row of features, which may be all zeros
 
 
 @jax.custom_jvp
@@ -64,31 +61,6 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def normalise_features(x: Array, norm: Norm) -> Array:
-    """Features (..., H) over each row's root mean square; "layer" takes their mean away first.
-
-    Nothing is learned, and no row depends on another.  Statistics of the batch, as in batch
-    normalisation, would mix the noise levels of its rows, whose values are not of one scale, and
-    would have to be kept for acting.
-    """
-    if norm == "none":
-        return x
-    if norm == "layer":
-        x = x - _spread(_row_mean(x), x)
-    return x * _spread(jax.lax.rsqrt(_row_mean(jnp.square(x)) + NORM_EPS), x)
-
-
-# A row's mean and its way back to the whole row are products, so that their gradients are too: XLA
-# on a CPU sums along the last axis one number after the other, and a norm would cost three times
-# as much.
-def _row_mean(x: Array) -> Array:
-    return jnp.matmul(x, jnp.full((x.shape[-1], 1), 1 / x.shape[-1]), precision="highest")
-
-
-def _spread(mean: Array, x: Array) -> Array:
-    return jnp.matmul(mean, jnp.ones((1, x.shape[-1])), precision="highest")
-
-
 @dataclass(frozen=True)
 class MLP:
     """A multilayer perceptron over several inputs, as if they were concatenated.
@@ -102,7 +74,6 @@ class MLP:
     outputs: int
     hidden: tuple[int, ...]
     activation: Activation
-    norm: Norm = "none"  # of what each activation is given
 
     def init(self, key: Key) -> PyTree:
         widths = (sum(self.inputs), *self.hidden, self.outputs)
@@ -122,7 +93,7 @@ class MLP:
         x = functools.reduce(jnp.add, [add_leading_axes(product, rank) for product in products])
         for i, layer in enumerate(params["layers"]):
             if i:
-                x = ACTIVATIONS[self.activation](normalise_features(x, self.norm))
+                x = ACTIVATIONS[self.activation](x)
                 x = x @ layer["weight"]
             x = x + add_leading_axes(layer["bias"], rank)
         return x
@@ -176,13 +147,12 @@ class StateActionNet:
     hidden: tuple[int, ...]
     activation: Activation
     embedding: Embedding | None = None
-    norm: Norm = "none"  # of the hidden layers; an embedding has none
 
     @property
     def mlp(self) -> MLP:
         index = (self.embedding.size,) if self.embedding else ()
         sizes = (self.spec.obs_dim, self.spec.act_dim, *index)
-        return MLP(sizes, self.outputs, self.hidden, self.activation, self.norm)
+        return MLP(sizes, self.outputs, self.hidden, self.activation)
 
     def init(self, key: Key) -> PyTree:
         body_key, embedding_key = jax.random.split(key)
@@ -198,6 +168,15 @@ class StateActionNet:
         assert index is not None
         features = self.embedding.apply(params["embedding"], jnp.asarray(index))
         return self.mlp.apply(params["body"], obs, action, features)
+
+
+def smallest(values: Array) -> Array:
+    """Return the minimum over the first axis, (M, ...) to (...), with a safe gradient.
+
+    The gradient of `jnp.min` compares each value with a minimum that the compiler may have computed
+    in another order. If rounding makes all of them unequal, it divides by zero.
+    """
+    return functools.reduce(lambda least, value: jnp.where(value < least, value, least), values)
 
 
 @dataclass(frozen=True)

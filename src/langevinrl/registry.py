@@ -19,7 +19,8 @@ class Method:
     label: str  # how the papers write it
     colour: str  # in every figure; no two alike, the two methods of the paper colour-blind safe
     summary: str  # what it does, in a line
-    paper: str  # where it comes from, for citing
+    paper: str  # the publication to cite
+    in_paper: bool = True  # one of the ten methods that the Langevin paper compares
 
     def load(self) -> type[Any]:
         """The agent's class: METHODS["nclql"].load()(spec)."""
@@ -32,6 +33,11 @@ METHODS: dict[str, Method] = {
         "langevinrl.agents.nclql:NCLQL", "NC-LQL", "#0072B2",
         "Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down.",
         "Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873",
+    ),
+    "nclql-auto": Method(
+        "langevinrl.agents.nclql_auto:NCLQLAuto", "NC-LQL auto", "#332288",
+        "NC-LQL whose inverse temperature follows from the standard deviation of its policy.",
+        "langevinrl; NC-LQL is from arXiv 2602.07873", in_paper=False,
     ),
     "lql": Method(
         "langevinrl.agents.lql:LQL", "LQL", "#D55E00",

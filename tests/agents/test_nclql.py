@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-
 from langevinrl.agents.ladder import perturb
+
 from langevinrl.agents.nclql import NCLQL, State
 from langevinrl.errors import UserError
 from langevinrl.types import Array, Batch, PyTree, Spec

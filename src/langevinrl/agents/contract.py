@@ -1,4 +1,4 @@
-"""The contract every agent implements, and the fields all ten methods share."""
+"""The contract of an agent, and the fields shared by all methods."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
 
 class Agent(Protocol):
-    """An agent *is* its hyperparameters; all that changes is in a pytree state, arrays only.
+    """Hyperparameters of a method, with pure functions over a pytree state.
 
-    No method mutates, prints, logs, counts time or touches the host, and none names a seed axis:
-    the loop adds it.
+    No method mutates, prints, logs or touches the host. No method has a seed axis: the training
+    loop adds it.
     """
 
     columns: ClassVar[dict[str, str]]  # extra replay columns -> the field each starts as
@@ -23,64 +23,78 @@ class Agent(Protocol):
     def spec(self) -> Spec: ...
 
     def init(self, key: Key) -> PyTree:
-        """Fresh weights, target copies and optimiser state."""
+        """Return fresh weights, target copies and optimiser state."""
         ...
 
-    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
-        """Actions (B, A) for observations (B, O); `explore=False` is evaluation."""
+    def noise(self, key: Key, num: int) -> PyTree:
+        """Draw every random number that `num` actions need.
+
+        Each leaf has leading axis `num` and holds plain draws, standard normal or uniform on the
+        action box; exports take them as inputs.
+        """
+        ...
+
+    def policy(self, state: PyTree, obs: Array, noise: PyTree, *, explore: bool) -> Array:
+        """Return actions (B, A) for observations (B, O); `explore=False` is evaluation.
+
+        A deterministic function: all randomness is in `noise`.
+        """
         ...
 
     def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
-        """One update on one batch: new state, scalar metrics, rewritten replay columns."""
+        """Do one update on one batch: new state, scalar metrics, rewritten replay columns."""
         ...
 
-    def trace(self, state: PyTree, obs: Array, key: Key, start: Array | None = None) -> Array:
-        """Every point of the chain an action comes from, one per observation: (steps + 1, B, A).
+    def trace(self, state: PyTree, obs: Array, noise: PyTree) -> Array:
+        """Return every point of the first chain of each observation: (T + 1, B, A).
 
-        The first is the start, `start` (B, A) if given; the last is the action before any noise
-        for exploring and any choice among candidates.
+        The last point is the action before exploration noise and a choice among candidates.
         """
         ...
 
     def policy_weight(self, state: PyTree) -> Array | float | None:
-        """w, if the policy means to be exp(w x value of unscaled rewards); None otherwise."""
+        """Return w if the policy is exp(w · Q) with Q in units of raw reward, else None."""
         ...
 
 
 @runtime_checkable
 class Refining(Protocol):
-    """What an agent also has if its actions can be had without noise after the chain's start."""
+    """An agent that can act without noise after the start of its chain."""
 
-    def refine(self, state: PyTree, obs: Array, key: Key) -> Array:
-        """Actions (B, A) for observations (B, O); the key decides the start, nothing else."""
+    def refine(self, state: PyTree, obs: Array, noise: PyTree) -> Array:
+        """Return actions (B, A) for observations (B, O), using only the start in `noise`."""
         ...
 
 
 @dataclass(frozen=True)
 class Common:
-    """What the paper's table gives all ten methods alike."""
+    """Fields that the paper's table gives all methods, and defaults of optional methods."""
 
     columns: ClassVar[dict[str, str]] = {}
-    # Values of its fields, and of its run's (`runs.presets`), by the name of a preset; `paper`
-    # needs none, it is the defaults.
+    # Values of agent and run fields by preset name; the preset `paper` is the defaults.
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
+    # Defaults of run fields, such as the batch size, where this method differs from the paper.
+    run_defaults: ClassVar[dict[str, Any]] = {}
 
-    spec: tyro.conf.Suppress[Spec]  # the task's sizes, filled in from the environment: no flag
-    gamma: float = 0.99  # γ: discount of the value a step later
-    target_rate: float = 0.005  # τ: how far the target copy moves to the weights at a time
+    spec: tyro.conf.Suppress[Spec]  # sizes of the task, set from the environment
+    gamma: float = 0.99  # γ: discount factor
+    target_rate: float = 0.005  # τ: step of the target copy towards the weights
     reward_scale: float = 0.2  # κ: factor on the reward inside the update
     hidden: tuple[int, ...] = (256, 256, 256)  # widths of the hidden layers
 
-    def trace_scores(self, state: PyTree, obs: Array, path: Array) -> Array | None:
-        """For the logs: the critics' slope at each point a trace left, (steps, B, A).
+    def act(self: Agent, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
+        """Return actions (B, A) with fresh noise."""
+        return self.policy(state, obs, self.noise(key, len(obs)), explore=explore)
 
-        As the critics have it, before inverse temperature and normalising.  None: most methods do
-        not walk along it.
+    def trace_scores(self, state: PyTree, obs: Array, path: Array) -> Array | None:
+        """Return the critics' action gradient at every point a trace moved from: (T, B, A).
+
+        The gradient is logged before scaling and normalisation. None: the chain follows no critic.
         """
         del state, obs, path
         return None
 
     def policy_weight(self, state: PyTree) -> Array | float | None:
-        """None: most methods have no such law."""
+        """Return None: most policies are not defined as exp(w · Q)."""
         del state
         return None

@@ -11,7 +11,7 @@ scored by critics already updated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import optax
@@ -19,6 +19,7 @@ import optax
 from langevinrl.actors import MeanFlowActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import TwinCritics
+from langevinrl.agents.presets import Presets, short
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.networks import MLP, Activation, Critic, StateActionNet
 from langevinrl.types import Array, Batch, Key, PyTree, Update
@@ -31,24 +32,25 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class MFP(Common):
-    """Mean-flow policy: jumps from noise to action, and imitates the best of its own candidates."""
+    """Mean-flow policy: maps noise to action in a few steps and imitates its best candidates."""
 
-    flow_steps: int = 20  # K: jumps per action; 20 is the paper's table, 1 the method as published
+    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+
+    flow_steps: int = (
+        20  # K: flow steps per action; 20 is the paper's table, 1 the method as published
+    )
     constraint_weight: float = 1.0  # λ: weight of the instantaneous-velocity constraint
     imitate: Literal["best", "replay"] = "best"  # flow to: best candidate, or one summary's replay
-    best_of: int = 32  # N: candidates per action, the most valuable kept
-    critic_learning_rate: float = 1e-4  # Adam's rate for the critics
-    actor_learning_rate: float = 1e-4  # Adam's rate for the policy
+    best_of: int = 32  # N: candidates per action, the most valuable is kept
+    critic_learning_rate: float = 1e-4  # Adam's learning rate for the critics
+    actor_learning_rate: float = 1e-4  # Adam's learning rate for the policy
     activation: Activation = "gelu"  # after each hidden layer
 
     @property
-    def critic(self) -> Critic:
-        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
-
-    @property
     def critics(self) -> TwinCritics:
+        network = Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
         adam = optax.adam(self.critic_learning_rate)
-        return TwinCritics(self.critic, adam, self.gamma, self.reward_scale)
+        return TwinCritics(network, adam, self.gamma, self.reward_scale)
 
     @property
     def actor(self) -> MeanFlowActor:
@@ -65,21 +67,26 @@ class MFP(Common):
         actor = init_learner(self.actor.init(actor_key), self.actor_optimiser)
         return State(self.critics.init(critic_key), actor)
 
-    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
-        del explore  # the flow's own noise is the exploration; evaluation samples it too
-        return self._choose(state.actor.params, state.critic.params, obs, key)
+    def noise(self, key: Key, num: int) -> Array:
+        return self.actor.noise(key, num, self.best_of)
 
-    def refine(self, state: State, obs: Array, key: Key) -> Array:
-        return self.act(state, obs, key, explore=False)  # jumps add no noise to that of the start
+    def policy(self, state: State, obs: Array, noise: Array, *, explore: bool) -> Array:
+        del explore  # the flow's own noise is the exploration; evaluation samples it too
+        return self._choose(state.actor.params, state.critic.params, obs, noise)
+
+    def refine(self, state: State, obs: Array, noise: Array) -> Array:
+        return self.policy(state, obs, noise, explore=False)  # a flow has no noise after its start
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, best_key, flow_key = jax.random.split(key, 3)
         params = state.actor.params
-        next_action = self._choose(params, state.critic.params, batch.next_obs, next_key)
+        noise = self.noise(next_key, len(batch.next_obs))
+        next_action = self._choose(params, state.critic.params, batch.next_obs, noise)
         backup = self.critics.backup(state.critic, batch, next_action)
         critic = self.critics.update_critic(state.critic, batch, backup)
         if self.imitate == "best":
-            model = self._choose(params, critic.params, batch.obs, best_key)
+            noise = self.noise(best_key, len(batch.obs))
+            model = self._choose(params, critic.params, batch.obs, noise)
         else:
             model = batch.action
 
@@ -94,9 +101,9 @@ class MFP(Common):
         }
         return Update(State(soft_update(critic, self.target_rate), actor), metrics)
 
-    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        return self.actor.trace(state.actor.params, obs, key, start)
+    def trace(self, state: State, obs: Array, noise: Array) -> Array:
+        return self.actor.trace(state.actor.params, obs, noise)
 
-    def _choose(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
-        """The most valuable of N flows for each observation: (B, A)."""
-        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, self.best_of, key))
+    def _choose(self, actor: PyTree, critic: PyTree, obs: Array, noise: Array) -> Array:
+        """Return the most valuable of N flows for each observation: (B, A)."""
+        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, noise))

@@ -1,45 +1,47 @@
 """NC-LQL: noise-conditioned Langevin Q-learning.
 
-Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873.  Defaults are
-those of the authors' released code, whose updates this file reproduces to rounding (tests/parity).
+Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873. The defaults are those
+of the authors' released code; tests/parity compares updates and actions with it to 1e-12.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import optax
 
-from langevinrl.agents import scaling
-from langevinrl.agents.chain_policy import ChainPolicy, Sampler, ScoreCritics
 from langevinrl.agents.contract import Common
-from langevinrl.agents.ladder import FixedLadder, SpreadLadder, perturb
-from langevinrl.agents.presets import NCLQL_BALANCE, NCLQL_FAST
-from langevinrl.agents.scaling import Scales
-from langevinrl.agents.slope import Slope
+from langevinrl.agents.presets import Presets, short
+from langevinrl.errors import UserError
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, Norm, StateActionNet
-from langevinrl.samplers.langevin import Chain, StartLaw
+from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
+from langevinrl.samplers.choose import best_of
+from langevinrl.samplers.langevin import (
+    Plan,
+    action_gradient,
+    annealed_plan,
+    geometric_sigmas,
+    langevin_in_box,
+    path_gradients,
+    unit,
+)
+from langevinrl.samplers.noise import ChainNoise, StartDistribution, draw_chain_noise
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 
 class State(NamedTuple):
     critic: Learner
-    slope: Slope | None = None  # what w is set from, where a spread is asked for
-    scales: Scales = Scales()  # what batches are scaled by, where that is asked for
 
 
 @dataclass(frozen=True)
 class NCLQL(Common):
-    """Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down."""
+    """Noise-conditioned LQL: annealed Langevin dynamics on critics smoothed at several levels."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "fast": NCLQL_FAST,
-        "fast-balance": NCLQL_BALANCE,
-    }
+    presets: ClassVar[Presets] = short(learning_rate=1e-3)
 
     inverse_temperature: float = 500.0  # w: drift of the chain along the critic's gradient
     step_size: float = 1e-4  # ε: Langevin step size at the clean level
@@ -47,38 +49,29 @@ class NCLQL(Common):
     sigma_min: float = 1e-3  # σ_L: noise of the clean level
     num_levels: int = 10  # L: noise levels
     steps_per_level: int = 2  # T: Langevin steps at each level
-    # law of the first action: uniform (released code), normal (the paper's bandit), or zero
-    start: StartLaw = "uniform"
-    clip: bool = True  # hold the chain in the action box at every step (code; paper silent)
+    # distribution of the first action: uniform (released code), normal (the paper's bandit), zero
+    start: StartDistribution = "uniform"
+    clip: bool = True  # clip the chain to the action box at every step (code; paper silent)
     normalise: bool = True  # follow the gradient's direction only (paper, App. E)
-    # s: the policy's spread in half-widths of the box; w, sigmas and steps then set themselves
-    spread: float | None = None
-    step_ratio: float = 1.0  # η: with a spread, a level's step size over its noise squared
-    sampler: Sampler = "langevin"  # particles: exp(wQ), 48 gradients
-    # whose slope the chain follows: both critics' (released code), or the first's at half the price
-    score_critics: ScoreCritics = "both"
-    evaluation: Literal["draw", "climb"] = "draw"  # climb: evaluate without noise (code: with it)
-    best_of: int = 1  # N: chains per action, the most valuable kept
-    learning_rate: float = 1e-4  # Adam's rate for the critics
+    best_of: int = 1  # N: chains per action, the most valuable is kept
+    learning_rate: float = 1e-4  # Adam's learning rate for the critics
     # one Adam step for each loss (released code), or one for their sum (paper)
     optimisation: Literal["two_steps", "joint"] = "two_steps"
-    # the clean value smoothing regresses on: the members' mean (code), or each its own (paper)
+    # regression target of smoothing: mean of both critics (code), or each critic its own (paper)
     anchor: Literal["mean", "own"] = "mean"
-    smooth_clean_level: bool = False  # let smoothing draw the clean level too (paper: yes)
+    smooth_clean_level: bool = False  # smoothing may also draw the clean level (paper: yes)
     activation: Activation = "mish"  # after each hidden layer
-    critic_norm: Norm = "none"  # norm of critics' hidden layers: layer, or rms (without centring)
-    embedding_size: int = 16  # width of the level's embedding
-    obs_norm: bool = False  # scale observations by their running mean and deviation in replay
-    reward_norm: bool = False  # divide rewards by the root mean square of the first in replay
+    embedding_size: int = 16  # size of the level's embedding
 
     def __post_init__(self) -> None:
-        self.ladder.check()
+        if not 0 < self.sigma_min < self.sigma_max:
+            expected = f"more than 0 and less than sigma_max, {self.sigma_max}"
+            raise UserError(f"sigma_min is {self.sigma_min}; expected {expected}")
 
     @property
     def critic(self) -> Critic:
         embedding = Embedding(self.embedding_size, self.activation)
-        how = (self.hidden, self.activation, embedding, self.critic_norm)
-        return Critic(StateActionNet(self.spec, 1, *how))
+        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation, embedding))
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -86,53 +79,61 @@ class NCLQL(Common):
 
     @property
     def sigmas(self) -> Array:
-        return self.ladder.sigmas  # (L,)
+        return geometric_sigmas(self.sigma_max, self.sigma_min, self.num_levels)  # (L,)
 
     @property
     def clean(self) -> int:
-        return self.policy.clean  # index of the level where the critic is the ordinary Q
+        return self.num_levels - 1  # index of the level where the critic is the ordinary Q
 
     @property
-    def ladder(self) -> FixedLadder | SpreadLadder:
-        w, sigmas = self.inverse_temperature, (self.sigma_max, self.sigma_min)
-        if self.spread is None:
-            return FixedLadder(w, self.step_size, *sigmas, self.num_levels, self.normalise)
-        num_followed = self.critic.num_members if self.score_critics == "both" else 1
-        bound, sizes = self.spec.act_bound, (self.spec.act_dim, self.num_levels, num_followed)
-        return SpreadLadder(self.spread * bound, bound, *sizes, self.step_ratio)
-
-    @property
-    def policy(self) -> ChainPolicy:
-        walk = (self.score_critics, self.sampler, self.start, self.clip, self.steps_per_level)
-        return ChainPolicy(self.spec, self.critic, self.ladder, *walk, self.best_of)
-
-    def chain(self, state: State) -> Chain:
-        return self.policy.chain(state.slope)
+    def plan(self) -> Plan:
+        return annealed_plan(self.sigmas, self.steps_per_level, self.step_size)
 
     def init(self, key: Key) -> State:
-        critic = init_learner(self.critic.init(key), self.optimiser)
-        scales = scaling.init(self.obs_norm, self.reward_norm, self.spec.obs_dim)
-        return State(critic, self.ladder.init(), scales)
+        return State(init_learner(self.critic.init(key), self.optimiser))
 
-    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
-        # The chain is already the policy: unless told, evaluation samples it too.
-        noisy, obs = explore or self.evaluation == "draw", scaling.scale_obs(state.scales, obs)
-        return self.policy.sample(state.critic.params, state.slope, obs, key, noisy=noisy)
+    def noise(self, key: Key, num: int) -> ChainNoise:
+        num_steps = self.num_levels * self.steps_per_level
+        return draw_chain_noise(key, num, num_steps, self.best_of, self.spec, self.start)
 
-    def refine(self, state: State, obs: Array, key: Key) -> Array:
-        obs = scaling.scale_obs(state.scales, obs)
-        return self.policy.sample(state.critic.params, state.slope, obs, key, noisy=False)
+    def policy(self, state: State, obs: Array, noise: ChainNoise, *, explore: bool) -> Array:
+        del explore  # the chain is the policy: evaluation samples it too
+        return self._sample(state.critic.params, obs, *noise.for_chains())
+
+    def refine(self, state: State, obs: Array, noise: ChainNoise) -> Array:
+        return self._sample(state.critic.params, obs, noise.for_chains()[0], None)
+
+    def _sample(self, params: PyTree, obs: Array, start: Array, steps: Array | None) -> Array:
+        """Return the most valuable of N chains for each observation: (B, A)."""
+        candidates = self._chain(params, obs, start, steps)
+        value = partial(self.critic.apply, params, obs, level=self.clean)
+        return best_of(candidates, lambda action: value(action).min(axis=0))
+
+    def _chain(
+        self, params: PyTree, obs: Array, start: Array, steps: Array | None, trace: bool = False
+    ) -> Array:
+        """Run annealed Langevin dynamics from the smoothest level to the clean one (Def. 2)."""
+        q = partial(self.critic.apply, params, obs)
+
+        def score(action: Array, level: Array) -> Array:  # w ∇_a (Q₁ + Q₂), or along its direction
+            gradient = action_gradient(q, action, level)
+            return self.inverse_temperature * (unit(gradient) if self.normalise else gradient)
+
+        bound, clip = self.spec.act_bound, self.clip
+        return langevin_in_box(score, start, self.plan, steps, bound, clip=clip, trace=trace)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         params, target_params = state.critic.params, state.critic.target_params
-        scales, batch = scaling.measure_and_scale(state.scales, batch)
-        next_action = self.policy.sample(params, state.slope, batch.next_obs, next_key)
+        noise = self.noise(next_key, len(batch.next_obs))
+        next_action = self._sample(params, batch.next_obs, *noise.for_chains())
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-        level, noisy = perturb(
-            self.sigmas, self.smooth_clean_level, batch.action, level_key, noise_key
-        )
+
+        num_smoothed = self.num_levels if self.smooth_clean_level else self.num_levels - 1
+        level = jax.random.randint(level_key, batch.reward.shape, 0, num_smoothed)
+        perturbation = jax.random.normal(noise_key, batch.action.shape)
+        noisy = batch.action + self.sigmas[level, None] * perturbation
         value = self.critic.apply(params, batch.obs, batch.action, self.clean)
         anchor = value.mean(axis=0, keepdims=True) if self.anchor == "mean" else value
 
@@ -143,28 +144,23 @@ class NCLQL(Common):
         def smoothing(params: PyTree) -> Array:  # Eq. 9
             return squared(self.critic.apply(params, batch.obs, noisy, level) - anchor)
 
-        metrics = {"critic/backup": backup.mean()}
-        if self.optimisation == "two_steps":  # one Adam state for both (released code)
-            critic = descend(state.critic, self.optimiser, bellman)
-            metrics["critic/bellman"] = critic.loss
-            critic = descend(critic, self.optimiser, smoothing)
-            metrics["critic/smoothing"] = critic.loss
-        else:
-            critic = descend(state.critic, self.optimiser, lambda p: bellman(p) + smoothing(p))
-            metrics["critic/joint"] = critic.loss
-        slope = self.policy.measure(params, state.slope, batch.next_obs, next_action)
-        metrics |= self.ladder.metrics(slope)
-        return Update(State(soft_update(critic, self.target_rate), slope, scales), metrics)
+        losses = {"bellman": bellman, "smoothing": smoothing}
+        if self.num_levels == 1:  # only the clean level: nothing to smooth
+            losses = {"bellman": bellman}
+        elif self.optimisation == "joint":
+            losses = {"joint": lambda params: bellman(params) + smoothing(params)}
+        critic, metrics = state.critic, {"critic/backup": backup.mean()}
+        for name, loss in losses.items():  # one Adam state for all of them (released code)
+            critic = descend(critic, self.optimiser, loss)
+            metrics[f"critic/{name}"] = critic.loss
+        return Update(State(soft_update(critic, self.target_rate)), metrics)
 
-    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        obs = scaling.scale_obs(state.scales, obs)
-        return self.policy.trace(state.critic.params, state.slope, obs, key, start)
+    def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
+        return self._chain(state.critic.params, obs, *noise.first_chain(), trace=True)
 
-    def trace_scores(self, state: State, obs: Array, path: Array) -> Array | None:
-        obs = scaling.scale_obs(state.scales, obs)
-        return self.policy.trace_scores(state.critic.params, state.slope, obs, path)
+    def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
+        q = partial(self.critic.apply, state.critic.params, obs)
+        return path_gradients(q, path, self.plan)
 
-    def policy_weight(self, state: State) -> Array | float:
-        lawful = self.spread is not None or self.sampler == "particles"  # else w is as it is set
-        per_reward = self.reward_scale / scaling.reward_size(state.scales) if lawful else 1.0
-        return per_reward * self.ladder.weight(state.slope)
+    def policy_weight(self, state: State) -> float:
+        return self.inverse_temperature

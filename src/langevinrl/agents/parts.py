@@ -1,8 +1,9 @@
-"""What several methods do, as parts they call: twin critics, a temperature, noise as wide as it."""
+"""Components of agents: twin critics, learned temperature, gradient size, exploration noise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,14 +12,17 @@ import optax
 from langevinrl.actors import DenoisingActor
 from langevinrl.learner import Learner, descend, init_learner, when
 from langevinrl.losses import gaussian_entropy, squared, td_backup, temperature
-from langevinrl.networks import Critic
-from langevinrl.samplers.choose import best_of, blockwise, jitter
-from langevinrl.types import Array, Batch, Key, PyTree
+from langevinrl.networks import Critic, smallest
+from langevinrl.samplers.choose import add_exploration, best_of, blockwise
+from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
+from langevinrl.types import Array, Batch, Key, PyTree, Spec
+
+GRADIENT_RATE = 0.01  # step of the running mean of ‖∇Q‖² per update
 
 
 @dataclass(frozen=True)
 class TwinCritics:
-    """Two value networks of one output, regressed on the lesser of their slow copies."""
+    """Twin critics with target copies, trained on the minimum of both targets."""
 
     network: Critic
     optimiser: optax.GradientTransformation
@@ -29,22 +33,22 @@ class TwinCritics:
         return init_learner(self.network.init(key), self.optimiser)
 
     def value(self, params: PyTree, obs: Array, action: Array) -> Array:
-        """The lesser of the two values, (..., B)."""
-        return blockwise(lambda some: self.network.apply(params, obs, some).min(axis=0), action)
+        """Return the minimum of both values: (..., B)."""
+        return blockwise(lambda some: smallest(self.network.apply(params, obs, some)), action)
 
     def choose(self, params: PyTree, obs: Array, candidates: Array) -> Array:
-        """The most valuable of candidates (N, B, A) for each observation: (B, A)."""
+        """Return the most valuable of candidates (N, B, A) for each observation: (B, A)."""
         return best_of(candidates, lambda action: self.value(params, obs, action))
 
     def backup(self, learner: Learner, batch: Batch, next_action: Array) -> Array:
-        """What both regress on: (B,)."""
+        """Return the TD target of both critics: (B,)."""
         next_q = self.network.apply(learner.target_params, batch.next_obs, next_action)
         return td_backup(next_q, batch, self.gamma, self.reward_scale)
 
     def update_critic(
         self, learner: Learner, batch: Batch, backup: Array, at: PyTree | None = None
     ) -> Learner:
-        """One step to the backup (B,), along the gradient `at` other weights if given."""
+        """Take one step towards the backup (B,), with the gradient `at` other weights if given."""
 
         def bellman(params: PyTree) -> Array:
             return squared(self.network.apply(params, batch.obs, batch.action) - backup[None])
@@ -52,9 +56,33 @@ class TwinCritics:
         return descend(learner, self.optimiser, bellman, at)
 
 
+class GradientStats(NamedTuple):
+    """Running mean of the critics' squared action gradient in a typical state."""
+
+    total: Array  # ()
+    seen: Array  # ()  weight of the updates in `total`: 0 before the first
+
+    @property
+    def norm(self) -> Array:
+        """Size ‖∇Q‖ of the gradient; 0 before the first update."""
+        return jnp.sqrt(self.total / jnp.maximum(self.seen, GRADIENT_RATE))
+
+    def update(self, gradient: Array) -> GradientStats:
+        """Return the statistics after gradients (B, A).
+
+        The median of the batch is used: near a fall a few states have gradients so large that the
+        mean would be theirs. For a Gaussian peak ‖∇Q‖² is χ² with A degrees of freedom, and Wilson
+        and Hilferty's factor turns its median into the mean.
+        """
+        mean_share = (1 - 2 / (9 * gradient.shape[-1])) ** 3
+        square = jnp.median(jnp.square(gradient).sum(axis=-1)) / mean_share
+        total = self.total + GRADIENT_RATE * (square - self.total)
+        return GradientStats(total, self.seen + GRADIENT_RATE * (1.0 - self.seen))
+
+
 @dataclass(frozen=True)
 class Temperature:
-    """log α as a learner of one number, moved until an entropy meets its target."""
+    """Learned temperature: log α moves until the entropy meets its target."""
 
     initial_alpha: float
     learning_rate: float
@@ -68,7 +96,7 @@ class Temperature:
         return init_learner(jnp.log(jnp.asarray(self.initial_alpha)), self.optimiser)
 
     def update_temperature(self, learner: Learner, entropy: Array) -> Learner:
-        """One step of log α at this entropy."""
+        """Take one step of log α at this entropy."""
 
         def balance(log_alpha: Array) -> Array:
             return temperature(log_alpha, entropy, self.target_entropy)
@@ -76,39 +104,59 @@ class Temperature:
         return descend(learner, self.optimiser, balance)
 
 
-@dataclass(frozen=True)
-class NoisyChoice:
-    """How SDAC and DPMD draw: the best of N denoising chains, with noise on it as wide as α.
+class ExploringNoise(NamedTuple):
+    """Noise of the chains, and of the exploration added to the chosen action."""
 
-    The temperature cools until that noise has the target entropy; it sees no data.
+    chain: ChainNoise
+    action: Array  # (B, A)
+
+
+def draw_exploring_noise(
+    key: Key, num: int, num_steps: int, num_chains: int, spec: Spec
+) -> ExploringNoise:
+    """Draw the noise of `num` actions, each chosen among `num_chains` chains."""
+    chain_key, noise_key = jax.random.split(key)
+    chain = draw_chain_noise(chain_key, num, num_steps, num_chains, spec)
+    return ExploringNoise(chain, jax.random.normal(noise_key, (num, spec.act_dim)))
+
+
+@dataclass(frozen=True)
+class BestOfNoisy:
+    """Best of N diffusion samples plus Gaussian noise scaled by the temperature (SDAC, DPMD).
+
+    The temperature falls until that noise has the target entropy; it does not depend on data.
     """
 
     actor: DenoisingActor
     critics: TwinCritics
     temperature: Temperature
     best_of: int
-    noise_scale: float  # of the noise, per unit of α
+    noise_scale: float  # standard deviation of the noise per unit of α
     delay: int  # updates per step of log α
-    bound: float | None  # hold noisy actions in this box, if given
+    bound: float | None  # clip noisy actions to this box, if given
 
-    def choose(self, actor: PyTree, critic: PyTree, obs: Array, key: Key) -> Array:
-        """The most valuable of N chains for each observation: (B, A)."""
-        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, self.best_of, key))
+    def noise(self, key: Key, num: int) -> ExploringNoise:
+        """Draw the noise of `num` actions."""
+        actor = self.actor
+        return draw_exploring_noise(key, num, actor.num_steps, self.best_of, actor.spec)
+
+    def choose(self, actor: PyTree, critic: PyTree, obs: Array, noise: ExploringNoise) -> Array:
+        """Return the most valuable of N chains for each observation: (B, A)."""
+        return self.critics.choose(critic, obs, self.actor.sample(actor, obs, noise.chain))
 
     def explore(
-        self, actor: PyTree, critic: PyTree, temperature: Learner, obs: Array, key: Key
+        self, actor: PyTree, critic: PyTree, temperature: Learner, obs: Array, noise: ExploringNoise
     ) -> Array:
-        """The choice with noise on it: for acting, for the target and as the policy's data."""
-        chain_key, noise_key = jax.random.split(key)
-        action = self.choose(actor, critic, obs, chain_key)
-        return jitter(action, self.std(temperature), noise_key, self.bound)
+        """Return the choice with noise added, used for acting, the target and the policy loss."""
+        action = self.choose(actor, critic, obs, noise)
+        return add_exploration(action, self.std(temperature), noise.action, self.bound)
 
     def std(self, temperature: Learner) -> Array:
-        """Spread of the noise."""
+        """Return the standard deviation of the noise."""
         return self.noise_scale * jnp.exp(temperature.params)
 
     def update_temperature(self, temperature: Learner, updates: Array) -> Learner:
-        """A step of log α, on the updates where it is due."""
+        """Take a step of log α on the updates where it is due."""
         entropy = gaussian_entropy(self.std(temperature), self.actor.spec.act_dim)
 
         def cool(warm: Learner) -> Learner:

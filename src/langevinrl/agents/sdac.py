@@ -1,13 +1,13 @@
 """SDAC: soft diffusion actor-critic.
 
-Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361.  Its updates
-are those of the authors' released code (tests/parity).
+Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361. Its updates
+equal those of the authors' released code (tests/parity).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,8 @@ import optax
 
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
-from langevinrl.agents.parts import NoisyChoice, Temperature, TwinCritics
+from langevinrl.agents.parts import BestOfNoisy, ExploringNoise, Temperature, TwinCritics
+from langevinrl.agents.presets import Presets, short
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
 from langevinrl.losses import reverse_denoising
@@ -33,51 +34,53 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class SDAC(Common):
-    """Soft diffusion actor-critic: learns to denoise towards exp(Q/α) without a sample from it."""
+    """Soft diffusion actor-critic: learns to denoise towards exp(Q/α) without samples from it."""
+
+    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
 
     num_steps: int = 20  # T: denoising steps per action
-    best_of: int = 32  # N: chains per action, the most valuable kept
+    best_of: int = 32  # N: chains per action, the most valuable is kept
     num_noises: int = 64  # K: noises weighed at each noisy action (released code)
     noise_scale: float = 0.1  # exploration noise per unit of α
-    clip_noise: bool = False  # hold noisy actions in the box (released code: it does not)
+    clip_noise: bool = False  # clip noisy actions to the box (released code does not)
     initial_alpha: float = 5.0  # α at the start
     target_entropy_scale: float = 0.9  # H̄ = -scale x action axes
-    temperature_learning_rate: float = 7e-3  # Adam's rate for log α
+    temperature_learning_rate: float = 7e-3  # Adam's learning rate for log α
     temperature_delay: int = 250  # updates per step of log α
-    critic_learning_rate: float = 3e-4  # Adam's rate for the critics
-    actor_learning_rate: float = 3e-4  # Adam's rate for the policy
+    critic_learning_rate: float = 3e-4  # Adam's learning rate for the critics
+    actor_learning_rate: float = 3e-4  # Adam's learning rate for the policy
     final_actor_learning_rate: float = 3e-5  # after the decay (released code; the paper has none)
     decay_start: int = 25_000  # policy steps before its rate falls, for twice as many (code)
     delay: int = 2  # updates per step of the policy and of the target copies (released code)
     schedule: ScheduleName = "linear"  # noise rates: linear (released code), vp or cosine
     schedule_scale: float = 0.8  # c: factor on the linear schedule (released code)
-    start_std: float = 0.5  # spread of the noise a chain starts from (released code; originals: 1)
+    start_std: float = 0.5  # standard deviation of the chain's start (released code; originals: 1)
     activation: Activation = "mish"  # after each hidden layer
     embedding_size: int = 16  # width of the denoising step's embedding
 
     def __post_init__(self) -> None:
         if self.noise_scale == 0:
-            raise UserError("noise_scale is 0; expected more, for its entropy sets the temperature")
-
-    @property
-    def critic(self) -> Critic:
-        return Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
+            raise UserError(
+                "noise_scale is 0; expected more than 0, since its entropy sets the temperature"
+            )
 
     @property
     def critics(self) -> TwinCritics:
+        network = Critic(StateActionNet(self.spec, 1, self.hidden, self.activation))
         adam = optax.adam(self.critic_learning_rate)
-        return TwinCritics(self.critic, adam, self.gamma, self.reward_scale)
+        return TwinCritics(network, adam, self.gamma, self.reward_scale)
 
     @property
     def actor(self) -> DenoisingActor:
-        network = (self.spec, self.hidden, self.activation, self.embedding_size)
-        chain = (self.num_steps, self.schedule, self.schedule_scale, self.start_std)
-        return DenoisingActor(*network, *chain)
+        return DenoisingActor(
+            self.spec, self.hidden, self.activation, self.embedding_size,
+            self.num_steps, self.schedule, self.schedule_scale, self.start_std,
+        )  # fmt: skip
 
     @property
     def actor_optimiser(self) -> optax.GradientTransformation:
-        rates = (self.actor_learning_rate, self.final_actor_learning_rate)
-        return decaying_adam(*rates, self.decay_start)
+        rate, final_rate = self.actor_learning_rate, self.final_actor_learning_rate
+        return decaying_adam(rate, final_rate, self.decay_start)
 
     @property
     def temperature(self) -> Temperature:
@@ -85,10 +88,10 @@ class SDAC(Common):
         return Temperature(self.initial_alpha, self.temperature_learning_rate, target_entropy)
 
     @property
-    def policy(self) -> NoisyChoice:
+    def sampler(self) -> BestOfNoisy:
         bound = self.spec.act_bound if self.clip_noise else None
         noise = (self.noise_scale, self.temperature_delay, bound)
-        return NoisyChoice(self.actor, self.critics, self.temperature, self.best_of, *noise)
+        return BestOfNoisy(self.actor, self.critics, self.temperature, self.best_of, *noise)
 
     def init(self, key: Key) -> State:
         critic_key, actor_key = jax.random.split(key)
@@ -96,11 +99,14 @@ class SDAC(Common):
         learners = (self.critics.init(critic_key), actor, self.temperature.init())
         return State(*learners, jnp.zeros((), jnp.int32))
 
-    def act(self, state: State, obs: Array, key: Key, *, explore: bool) -> Array:
+    def noise(self, key: Key, num: int) -> ExploringNoise:
+        return self.sampler.noise(key, num)
+
+    def policy(self, state: State, obs: Array, noise: ExploringNoise, *, explore: bool) -> Array:
         actor, critic = state.actor.target_params, state.critic.params
         if explore:
-            return self.policy.explore(actor, critic, state.temperature, obs, key)
-        return self.policy.choose(actor, critic, obs, key)
+            return self.sampler.explore(actor, critic, state.temperature, obs, noise)
+        return self.sampler.choose(actor, critic, obs, noise)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, actor_key = jax.random.split(key)
@@ -110,7 +116,7 @@ class SDAC(Common):
 
         due = state.updates % self.delay == 0
         actor = when(due, lambda old: self._improve(old, state, batch.obs, actor_key), state.actor)
-        temperature = self.policy.update_temperature(state.temperature, state.updates)
+        temperature = self.sampler.update_temperature(state.temperature, state.updates)
         metrics = {
             "critic/bellman": critic.loss,
             "critic/backup": backup.mean(),
@@ -121,14 +127,14 @@ class SDAC(Common):
         actor = update_target(due, actor, self.target_rate)
         return Update(State(critic, actor, temperature, state.updates + 1), metrics)
 
-    def trace(self, state: State, obs: Array, key: Key, start: Array | None = None) -> Array:
-        return self.actor.trace(state.actor.target_params, obs, key, start)
+    def trace(self, state: State, obs: Array, noise: ExploringNoise) -> Array:
+        return self.actor.trace(state.actor.target_params, obs, noise.chain)
 
     def policy_weight(self, state: State) -> Array:
         return self.reward_scale * self.initial_alpha / jnp.exp(state.temperature.params)
 
     def _improve(self, actor: Learner, state: State, obs: Array, key: Key) -> Learner:
-        """One step towards exp(Q/α), by the critics and the temperature before this update."""
+        """Take one step towards exp(Q/α), with critics and temperature before this update."""
         action_key, noise_key = jax.random.split(key)
         action = self._explore(state, obs, action_key)
 
@@ -147,6 +153,7 @@ class SDAC(Common):
         return descend(actor, self.actor_optimiser, loss)
 
     def _explore(self, state: State, obs: Array, key: Key) -> Array:
-        """What the policy being trained would do, noise included: (B, A)."""
+        """Return actions of the policy being trained, exploration noise included: (B, A)."""
         actor, critic = state.actor.params, state.critic.params
-        return self.policy.explore(actor, critic, state.temperature, obs, key)
+        noise = self.noise(key, len(obs))
+        return self.sampler.explore(actor, critic, state.temperature, obs, noise)

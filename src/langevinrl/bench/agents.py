@@ -72,7 +72,11 @@ def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> 
     """Measure milliseconds of update and action, both versions, and the memory of an update."""
     batch = draw_batch(agent, rows)
     state = jax.jit(agent.init)(jax.random.key(0))
-    update, act = compile_pair(agent.update, partial(agent.act, explore=True), state, batch)
+
+    def explore(state: PyTree, obs: Array, key: Key) -> Array:
+        return agent.policy(state, obs, agent.noise(key, len(obs)), explore=True)
+
+    update, act = compile_pair(agent.update, explore, state, batch)
     plain_update, plain_act = compile_pair(
         partial(plain.update, agent), partial(plain.act, agent), state, batch
     )

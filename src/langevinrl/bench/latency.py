@@ -32,7 +32,7 @@ from langevinrl.errors import UserError
 from langevinrl.export import NumpyPolicy, export
 from langevinrl.model import Model
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.evaluate import observation_seed
+from langevinrl.runs.policy import observation_seed
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import STATE, RunFolder
 from langevinrl.storage.versions import versions

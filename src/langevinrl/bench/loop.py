@@ -29,14 +29,17 @@ class NullAgent:
     def init(self, key: Key) -> PyTree:
         return jnp.zeros(1)
 
-    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
+    def noise(self, key: Key, num: int) -> PyTree:
+        return ()
+
+    def policy(self, state: PyTree, obs: Array, noise: PyTree, *, explore: bool) -> Array:
         return jnp.zeros((len(obs), self.spec.act_dim))
 
     def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
         # Every part of the batch is read, so that its transfer to the device is timed.
         return Update(state, {"sum": sum((part.sum() for part in batch[:5]), jnp.zeros(()))})
 
-    def trace(self, state: PyTree, obs: Array, key: Key, start: Array | None = None) -> Array:
+    def trace(self, state: PyTree, obs: Array, noise: PyTree) -> Array:
         return jnp.zeros((1, len(obs), self.spec.act_dim))
 
     def policy_weight(self, state: PyTree) -> None:

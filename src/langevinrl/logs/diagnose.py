@@ -19,7 +19,8 @@ def diagnose(agent: Agent, state: PyTree, obs: Array, key: Key) -> dict[str, Arr
     Distances and standard deviations are divided by the action bound, so that tasks compare.
     """
     repeated = jnp.repeat(obs, NUM_REPEATS, axis=0)
-    path = agent.trace(state, repeated, key)  # (steps + 1, B x repeats, A)
+    noise = agent.noise(key, len(repeated))
+    path = agent.trace(state, repeated, noise)  # (steps + 1, B x repeats, A)
     bound = agent.spec.act_bound
     drawn = path[-1].reshape(len(obs), NUM_REPEATS, -1)
     found = {
@@ -27,8 +28,7 @@ def diagnose(agent: Agent, state: PyTree, obs: Array, key: Key) -> dict[str, Arr
         "sampler/spread": drawn.std(axis=1).mean() / bound,
         "sampler/movement": _distance(path[0], path[-1]) / bound,
     }
-    annealed = getattr(agent, "sampler", "langevin") == "langevin"  # particles have no levels
-    num_levels = getattr(agent, "num_levels", 1) if annealed else 1
+    num_levels = getattr(agent, "num_levels", 1)
     if num_levels > 1:
         starts = path[:: (len(path) - 1) // num_levels]  # of each level, and the end of the chain
         for level in range(num_levels):

@@ -34,8 +34,12 @@ class Replay:
         columns: dict[str, str] | None = None,
         *,
         num_envs: int = 1,
+        reward_norm: bool = False,
     ) -> None:
-        """`columns`: extra columns and the field that each is a copy of at first."""
+        """`columns`: extra columns and the field that each is a copy of at first.
+
+        `reward_norm`: divide sampled rewards by `reward_size`.
+        """
         if capacity < num_envs:
             raise UserError(f"{field('capacity', capacity)} is less than {num_envs} environments")
         self.capacity, self.num_envs, self.columns = capacity, num_envs, columns or {}
@@ -57,6 +61,8 @@ class Replay:
             for name, shape in shapes.items()
         }
         self.final_obs = FinalObs(len(seeds), capacity, spec.obs_dim)
+        self.reward_norm = reward_norm
+        self.reward_size = np.full(len(seeds), np.nan)  # (S,)  NaN until it is measured
         # Next observations of the last step, (S, E, O), which no row holds yet.
         self.newest = np.zeros((len(seeds), num_envs, spec.obs_dim), np.float32)
 
@@ -87,6 +93,10 @@ class Replay:
         last = row
         if n_step > 1:
             drawn["reward"], drawn["bootstrap"], last = sum_rewards(self, row, n_step, gamma)
+        if self.reward_norm:
+            self._measure_rewards()
+            size = np.nan_to_num(self.reward_size, nan=1.0).astype(np.float32)
+            drawn["reward"] = drawn["reward"] / size[:, None]
         drawn["next_obs"] = self.next_obs(last)
         return Batch(**drawn, row=row.astype(np.int32), extra=extra)  # type: ignore[arg-type]
 
@@ -98,6 +108,16 @@ class Replay:
             found[seed_at] = self.newest[seed_at[0], self.num_envs - 1 - age[seed_at]]
         self.final_obs.fill(row, found)
         return found
+
+    def _measure_rewards(self) -> None:
+        """Set each seed's reward size, once: the root mean square of its nonzero rewards.
+
+        The first batch is drawn after warm-up. A seed without a reward is measured at a later one.
+        """
+        for seed in np.flatnonzero(np.isnan(self.reward_size)):
+            rewards = self.rings["reward"][seed, : self.size].astype(np.float64)
+            if rewards.any():
+                self.reward_size[seed] = np.sqrt(np.square(rewards[rewards != 0]).mean())
 
     def rewrite(self, row: np.ndarray, columns: dict[str, np.ndarray]) -> None:
         """Overwrite extra columns at the rows of a batch."""
@@ -117,6 +137,7 @@ class Replay:
             "position": self.position,
             "capacity": self.capacity,
             "num_envs": self.num_envs,
+            "reward_size": [None if np.isnan(size) else size for size in self.reward_size.tolist()],
             "generators": [generator.bit_generator.state for generator in self.generators],
         }
 
@@ -136,6 +157,8 @@ class Replay:
         else:
             self.newest[...] = _take(arrays, "newest", self.newest)
             self.final_obs.restore(arrays, self.size)
+        sizes = metadata.get("reward_size", [None] * len(self.reward_size))
+        self.reward_size[:] = [np.nan if size is None else size for size in sizes]
         try:
             for generator, state in zip(self.generators, metadata["generators"], strict=True):
                 generator.bit_generator.state = state

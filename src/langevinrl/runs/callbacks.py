@@ -24,9 +24,10 @@ from langevinrl.envs.faults import EnvError
 from langevinrl.errors import UserError
 from langevinrl.logs.diagnose import pick_observations, rows_by_seed
 from langevinrl.logs.progress import ProgressLine
-from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator, Mode
+from langevinrl.runs.evaluate import Episode, Evaluation, Evaluator
 from langevinrl.runs.finite import require_finite_state
 from langevinrl.runs.loop import Run, StepInfo
+from langevinrl.runs.policy import Mode
 from langevinrl.runs.saved import write_model
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import STATE, RunFolder

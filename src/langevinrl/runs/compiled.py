@@ -1,4 +1,4 @@
-"""An agent's methods with a leading seed axis and keys folded in on the device, compiled."""
+"""Compiled functions of an agent, with a leading seed axis and keys derived on the device."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from langevinrl.agents import Agent
 from langevinrl.logs import diagnose as diagnosis
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
-# What a seed's randomness is spent on; each has a stream of its own.
+# Independent random streams of a seed.
 STREAMS = {"init": 0, "act": 1, "update": 2, "warmup": 3, "diagnose": 4}
 
 
 class Compiled(NamedTuple):
-    """What a run calls."""
+    """Compiled functions that a run calls."""
 
     init: Callable[[Key], PyTree]
     act: Callable[[Key, int, PyTree, np.ndarray], Array]
@@ -29,7 +29,7 @@ class Compiled(NamedTuple):
 
 
 def compile_agent(agent: Agent, num_envs: int, num_updates: int) -> Compiled:
-    """The functions below for one agent, each compiled when first called."""
+    """Return the functions below for one agent, each compiled at its first call."""
     return Compiled(
         compile_once(init, agent),
         compile_once(act, agent),
@@ -42,18 +42,18 @@ def compile_agent(agent: Agent, num_envs: int, num_updates: int) -> Compiled:
 def compile_once(
     function: Callable[..., Any], *fixed: Any, donate: int | None = None
 ) -> Callable[..., Any]:
-    """`function` with its first arguments fixed, compiled when first called.
+    """Return `function` with its first arguments fixed, compiled at its first call.
 
-    A second run of the same agent in this process, as after `learn` or with another seed, finds it
-    compiled.  `donate` is the argument, of those left, whose memory may be reused.
+    A second run of an equal agent in this process reuses the compiled program. `donate` is the
+    index of the remaining argument whose memory may be reused.
     """
     try:
         return _compile_once(function, fixed, repr(fixed), donate)
-    except TypeError:  # a field of the user's own agent that cannot be compared, as a list
+    except TypeError:  # an agent with an unhashable field, such as a list
         return jax.jit(partial(function, *fixed), donate_argnums=donate)
 
 
-# Of a few runs: a process that makes many lets go of the oldest.  The words tell 1 from 1.0.
+# The size bounds the memory of a process with many runs. `words` tells 1 from 1.0.
 @lru_cache(maxsize=24)
 def _compile_once(
     function: Callable[..., Any], fixed: tuple[Any, ...], words: str, donate: int | None
@@ -62,23 +62,26 @@ def _compile_once(
 
 
 def seed_keys(seeds: Sequence[int]) -> Key:
-    """The key that all of a seed's randomness comes from, one for each of S seeds."""
+    """Return the root key of each of S seeds."""
     return jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.uint32))
 
 
 def init(agent: Agent, seeds: Key) -> PyTree:
-    """Fresh states, (S, ...)."""
+    """Return fresh states (S, ...)."""
     return over_seeds(agent.init, len(seeds))(fold(seeds, "init", 0))
 
 
 def act(agent: Agent, seeds: Key, step: Array | int, state: PyTree, obs: Array) -> Array:
-    """Exploring actions (S, E, A) for observations (S, E, O)."""
-    explore = partial(agent.act, explore=True)
+    """Return exploring actions (S, E, A) for observations (S, E, O)."""
+
+    def explore(state: PyTree, obs: Array, key: Key) -> Array:
+        return agent.policy(state, obs, agent.noise(key, len(obs)), explore=True)
+
     return over_seeds(explore, len(seeds))(state, obs, fold(seeds, "act", step))
 
 
 def random_action(agent: Agent, num_envs: int, seeds: Key, step: Array | int) -> Array:
-    """Actions (S, E, A) uniform over the box."""
+    """Return actions (S, E, A) uniform over the box."""
     shape, bound = (num_envs, agent.spec.act_dim), agent.spec.act_bound
 
     def uniform(key: Key) -> Array:
@@ -90,9 +93,9 @@ def random_action(agent: Agent, num_envs: int, seeds: Key, step: Array | int) ->
 def update(
     agent: Agent, num_updates: int, seeds: Key, step: Array | int, state: PyTree, batch: Batch
 ) -> Update:
-    """`num_updates` updates in order on as many batches, (S, updates x B, ...) in one.
+    """Do `num_updates` updates in order on a batch of (S, updates x B, ...).
 
-    Reuses the memory of `state`.  Metrics are those of the last update.
+    Reuses the memory of `state`. Returns the metrics of the last update.
     """
     several = agent.update if num_updates == 1 else partial(_update_in_order, agent, num_updates)
     return Update(*over_seeds(several, len(seeds))(state, batch, fold(seeds, "update", step)))
@@ -116,7 +119,7 @@ def _update_in_order(
         turn, part, key = now
         part = part._replace(extra=jax.tree.map(lambda x: x[turn], columns))
         state, metrics, rewrite = agent.update(state, part, key)
-        if rewrite is not None:  # a row drawn again later is found as it was left here
+        if rewrite is not None:  # later updates see the rewritten rows
             columns = jax.tree.map(partial(_write_rows, parts.row, part.row), columns, rewrite)
         return (state, columns), (metrics, rewrite)
 
@@ -128,19 +131,18 @@ def _update_in_order(
 
 
 def _write_rows(rows: Array, written: Array, column: Array, values: Array) -> Array:
-    """The column (updates, B, ...) of `rows` (updates, B), with `values` at rows `written` (B,)."""
+    """Write `values` for rows `written` (B,) into the column (updates, B, ...) of `rows`."""
     same = rows[..., None] == written[None, None]
-    fresh = values[same.argmax(axis=-1)]  # a row is improved alike wherever it stands in a batch
+    fresh = values[same.argmax(axis=-1)]  # equal rows of a batch have equal values
     found = same.any(axis=-1).reshape(*rows.shape, *[1] * (column.ndim - rows.ndim))
     return jnp.where(found, fresh, column)
 
 
 def over_seeds(function: Callable[..., Any], num_seeds: int) -> Callable[..., Any]:
-    """`function` with a leading seed axis.
+    """Return `function` with a leading seed axis.
 
-    One seed is squeezed, not mapped.  On a CPU several run one after the other: as fast as a
-    batched product, and work that is not due stays undone, while under `vmap` both branches of a
-    condition are computed.
+    A single seed is squeezed. On a CPU several seeds run one after the other: that is as fast as
+    batched products, and `lax.cond` skips work that is not due, which under `vmap` it does not.
     """
     if num_seeds > 1 and jax.default_backend() == "cpu":
         return lambda *args: jax.lax.map(lambda one: function(*one), args)
@@ -155,7 +157,7 @@ def over_seeds(function: Callable[..., Any], num_seeds: int) -> Callable[..., An
 
 
 def fold(seeds: Key, stream: str, step: Array | int) -> Key:
-    """A key for each seed, this stream and this step."""
+    """Return a key for each seed, for this stream and step."""
 
     def fold(seed: Key) -> Key:
         return jax.random.fold_in(jax.random.fold_in(seed, STREAMS[stream]), step)

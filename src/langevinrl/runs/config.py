@@ -73,6 +73,9 @@ class RunConfig:
     warmup: int | None = None
     # transitions per update; 256 unless the method or preset sets it
     batch_size: int | None = None
+    # divide rewards by the root mean square of those in the replay buffer after warm-up; off unless
+    # the method or preset sets it
+    reward_norm: bool | None = None
     capacity: int = 1_000_000  # transitions kept in the replay buffer, per seed
     updates_per_iteration: int = 1  # updates after each vector step
     n_step: int = 1  # rewards summed before bootstrapping; the paper's is 1

@@ -73,7 +73,12 @@ class Run:
             self.agent: Agent = (agent or config.make_agent)(self.envs.spec)
             discount_of(self.agent, config.n_step)  # refuses before anything is built
             self.replay = Replay(
-                self.envs.spec, config.capacity, seeds, self.agent.columns, num_envs=config.num_envs
+                self.envs.spec,
+                config.capacity,
+                seeds,
+                self.agent.columns,
+                num_envs=config.num_envs,
+                reward_norm=bool(config.reward_norm),
             )
         except BaseException:
             self.envs.close()

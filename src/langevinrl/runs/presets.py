@@ -8,7 +8,7 @@ from langevinrl.errors import UserError, field, unknown
 
 PAPER = "paper"  # the preset every agent has: its defaults
 # The run's fields that an agent (`run_defaults`) or a preset may set, with the paper's values.
-RUN_DEFAULTS = {"warmup": 30_000, "batch_size": 256}
+RUN_DEFAULTS: dict[str, Any] = {"warmup": 30_000, "batch_size": 256, "reward_norm": False}
 
 
 def preset_names(kind: type[Any]) -> list[str]:

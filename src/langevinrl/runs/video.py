@@ -14,8 +14,9 @@ from langevinrl.errors import UserError
 from langevinrl.logs.video import Act, film, rendering_env, require_encoder, require_target
 from langevinrl.runs import compiled
 from langevinrl.runs.callbacks import Callback
-from langevinrl.runs.evaluate import Evaluation, observation_seed, policy
+from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.loop import Run
+from langevinrl.runs.policy import observation_seed, seeded_action
 from langevinrl.runs.train import read_config
 from langevinrl.storage import checkpoint
 from langevinrl.storage.cache import use_cache
@@ -101,5 +102,5 @@ class RecordVideo(Callback):
 def _first_policy(agent: Agent, states: PyTree) -> Act:
     """Return the evaluation policy of the first trained seed."""
     state = jax.tree.map(lambda leaf: leaf[0], states)
-    act = compiled.compile_once(policy, agent)
+    act = compiled.compile_once(seeded_action, agent, "keyed")
     return lambda obs: act(state, obs, observation_seed(obs))

@@ -1,26 +1,24 @@
-"""Pure mathematics of drawing actions; knows no agent, network or environment.
+"""Samplers of actions and of any differentiable energy; they know no agent or environment.
 
-What moves a sample along the gradient of an energy of your own, and chooses among samples:
+from langevinrl import samplers
 
-    from langevinrl import samplers
-
-    points = samplers.sample(energy, start, samplers.constant_plan(1000, 1e-2), key)
+points = samplers.sample(energy, start, samplers.constant_plan(1000, 1e-2), key)
 """
 
 from langevinrl.samplers.choose import best_of
 from langevinrl.samplers.langevin import (
-    Chain,
     Plan,
     annealed_plan,
     constant_plan,
-    draw,
     geometric_sigmas,
+    langevin_chain,
+    langevin_in_box,
     sample,
-    walk,
 )
+from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
 from langevinrl.samplers.particles import sample_particles
 
 __all__ = [
-    "Chain", "Plan", "annealed_plan", "best_of", "constant_plan", "draw", "geometric_sigmas",
-    "sample", "sample_particles", "walk",
+    "ChainNoise", "Plan", "annealed_plan", "best_of", "constant_plan", "draw_chain_noise",
+    "geometric_sigmas", "langevin_chain", "langevin_in_box", "sample", "sample_particles",
 ]  # fmt: skip

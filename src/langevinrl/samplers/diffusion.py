@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from langevinrl.types import Array, Key
+from langevinrl.types import Array
 
 ScheduleName: TypeAlias = Literal["linear", "vp", "cosine"]
 
@@ -71,36 +71,29 @@ def predict_clean(schedule: Schedule, noisy: Array, t: Array, noise: Array) -> A
 def denoise(
     predict_noise: Callable[[Array, Array], Array],
     schedule: Schedule,
-    shape: tuple[int, ...],
-    key: Key,
+    start: Array,
+    noise: Array,
     *,
     bound: float = 1.0,
-    start_std: float = 0.5,
-    start: Array | None = None,
     trace: bool = False,
 ) -> Array:
-    """The reverse chain: actions of `shape` (..., A), from noise of `start_std` down to step 0.
+    """Run the reverse chain from `start` (..., A) and return actions in the box.
 
-    `predict_noise(x, t)` takes one step index for all rows.  The last step returns the clipped
-    clean estimate.  Begins at `start` if given; with `trace` returns every point: (T + 1, ..., A).
+    `predict_noise(x, t)` takes one step index for all rows; `noise` is standard normal,
+    (T, ..., A), the first for step T - 1. The last step returns the clipped clean estimate. With
+    `trace` returns every point, the start first: (T + 1, ..., A).
     """
-    start_key, chain_key = jax.random.split(key)
-    num_steps = len(schedule.beta)
 
-    def step(x: Array, now: tuple[Array, Key]) -> tuple[Array, Array | None]:
-        t, noise_key = now
-        guess = predict_clean(schedule, x, jnp.broadcast_to(t, x.shape[:-1]), predict_noise(x, t))
+    def step(x: Array, now: tuple[Array, Schedule, Array]) -> tuple[Array, Array | None]:
+        t, at, z = now
+        guess = at.inverse_signal * x - at.noise_to_signal * predict_noise(x, t)
         clean = jnp.clip(guess, -bound, bound)
-        mean = schedule.clean_weight[t] * clean + schedule.noisy_weight[t] * x
-        x = mean + schedule.std[t] * jax.random.normal(noise_key, shape)
+        x = at.clean_weight * clean + at.noisy_weight * x + at.std * z
         return x, x if trace else None
 
-    if start is None:
-        start = start_std * jax.random.normal(start_key, shape)
-    steps = (jnp.arange(num_steps - 1, -1, -1), jax.random.split(chain_key, num_steps))
-    end, passed = jax.lax.scan(step, start, steps)
-    if passed is not None:
-        return jnp.concatenate([start[None], passed])
+    end, points = jax.lax.scan(step, start, (*_backwards(schedule), noise))
+    if points is not None:
+        return jnp.concatenate([start[None], points])
     return jnp.clip(end, -bound, bound)
 
 
@@ -108,24 +101,28 @@ def reverse(
     predict_noise: Callable[[Array, Array], Array],
     schedule: Schedule,
     start: Array,
-    key: Key,
-    bound: float,
+    noise: Array,
     *,
+    bound: float,
     trace: bool = False,
 ) -> Array:
-    """The chain back with its forward noise: no clean estimate, every step clipped to the box.
+    """Run the reverse chain without a clean estimate: every step is clipped to the box.
 
-    With `trace` returns every point, the start first: (T + 1, ..., A).
+    Each step adds the forward noise, standard deviation √β, except the last. Arguments and result
+    as in `denoise`.
     """
 
-    def step(x: Array, now: tuple[Array, Array, Array, Key]) -> tuple[Array, Array | None]:
-        t, beta, spread, noise_key = now
-        mean = (x - beta / spread * predict_noise(x, t)) / jnp.sqrt(1 - beta)
-        noise = jnp.sqrt(beta) * jax.random.normal(noise_key, x.shape)
-        x = jnp.clip(mean + jnp.where(t > 0, noise, 0.0), -bound, bound)
+    def step(x: Array, now: tuple[Array, Schedule, Array]) -> tuple[Array, Array | None]:
+        t, at, z = now
+        mean = (x - at.beta / at.noise * predict_noise(x, t)) / jnp.sqrt(1 - at.beta)
+        x = jnp.clip(mean + jnp.where(t > 0, jnp.sqrt(at.beta) * z, 0.0), -bound, bound)
         return x, x if trace else None
 
-    keys = jax.random.split(key, len(schedule.beta))
-    steps = (jnp.arange(len(keys)), schedule.beta, schedule.noise, keys)
-    end, passed = jax.lax.scan(step, start, steps, reverse=True)
-    return end if passed is None else jnp.concatenate([start[None], passed[::-1]])
+    end, points = jax.lax.scan(step, start, (*_backwards(schedule), noise))
+    return end if points is None else jnp.concatenate([start[None], points])
+
+
+def _backwards(schedule: Schedule) -> tuple[Array, Schedule]:
+    """Return step indices and constants from the noisiest step to the clean one."""
+    t = jnp.arange(len(schedule.beta) - 1, -1, -1)
+    return t, jax.tree.map(lambda constant: constant[::-1], schedule)

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from langevinrl.agents import Agent
+from langevinrl.agents.parts import ExploringNoise
+from langevinrl.samplers.noise import ChainNoise
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.training import constant_obs, key_for
 from langevinrl.types import Array, Key, PyTree
@@ -32,7 +34,16 @@ def _compile_act(agent: Any, num: int, explore: bool) -> Callable[[PyTree, Key],
 def trace(agent: Agent, state: PyTree, start: Array, key: Key) -> Array:
     """Return all points, clipped to the box, of chains from `start` (B, 2): (steps + 1, B, 2)."""
     bound = agent.spec.act_bound
-    return jnp.clip(agent.trace(state, constant_obs(len(start)), key, start), -bound, bound)
+    noise = start_at(agent, agent.noise(key, len(start)), start)
+    return jnp.clip(agent.trace(state, constant_obs(len(start)), noise), -bound, bound)
+
+
+def start_at(agent: Agent, noise: PyTree, start: Array) -> PyTree:
+    """Return `noise` with chains that start at points (B, A)."""
+    draws = (start / getattr(agent, "start_std", 1.0))[:, None]
+    if isinstance(noise, ExploringNoise):
+        return noise._replace(chain=noise.chain._replace(start=draws))
+    return noise._replace(start=draws) if isinstance(noise, ChainNoise) else draws
 
 
 def normal_start(num: int, bound: float, purpose: str) -> Array:
