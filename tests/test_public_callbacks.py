@@ -1,4 +1,4 @@
-"""The callbacks that are there to be used, and what passes for one."""
+"""Public callbacks, and the forms that `callback=` accepts."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def learn(out: Path, callback: Any, iterations: int = 6) -> Model:
     return model.learn(iterations, callback=callback, progress_bar=False)
 
 
-def test_a_return_that_is_reached_stops_the_run(tmp_path: Path) -> None:
+def test_stop_on_return(tmp_path: Path) -> None:
     assert learn(tmp_path / "low", callbacks.StopOnReturn(-1e9)).iteration == 2
     assert learn(tmp_path / "high", callbacks.StopOnReturn(1e9)).iteration == 6
     exact = Evaluation(0, [Episode(0, 0, 5.0, 1)])
     assert callbacks.StopOnReturn(5.0).on_evaluation(None, exact)  # type: ignore[arg-type]
 
 
-def test_time_that_is_up_stops_the_run(tmp_path: Path) -> None:
+def test_stop_on_time(tmp_path: Path) -> None:
     assert learn(tmp_path / "now", callbacks.StopOnTime(seconds=1e-9)).iteration <= 1
     assert learn(tmp_path / "later", callbacks.StopOnTime(hours=1, minutes=1)).iteration == 6
     with pytest.raises(UserError, match="needs a time"):
         callbacks.StopOnTime()
 
 
-def test_further_evaluations_keep_their_own_history_and_the_best_model(tmp_path: Path) -> None:
+def test_evaluate_keeps_its_history_and_the_best_model(tmp_path: Path) -> None:
     own = callbacks.Evaluate(3, episodes=1, mode="noise-free", best=tmp_path / "best")
     model = learn(tmp_path / "run", own)
     assert [(e.iteration, e.mode, len(e.episodes)) for e in own.history] == [
         (3, "noise-free", 1), (6, "noise-free", 1),
     ]  # fmt: skip
     rows = (tmp_path / "run" / "evaluations.csv").read_text().splitlines()
-    assert len(rows) == 1 + 3 * 2  # the run's own only
+    assert len(rows) == 1 + 3 * 2  # only the run's own
     leader = max(own.history, key=lambda evaluation: evaluation.mean)
     best = Model.load(tmp_path / "best")
     assert best.iteration == leader.iteration
@@ -56,7 +56,7 @@ def test_further_evaluations_keep_their_own_history_and_the_best_model(tmp_path:
         np.testing.assert_array_equal(best.predict(OBS)[0], model.predict(OBS)[0])
 
 
-def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
+def test_checkpoint_saves_models_during_training(tmp_path: Path) -> None:
     model = learn(tmp_path / "run", callbacks.Checkpoint(4))
     kept = sorted((tmp_path / "run" / "models").iterdir())
     assert [path.name for path in kept] == ["000000004", "000000006"]
@@ -67,7 +67,7 @@ def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
     assert Model.load(tmp_path / "kept" / "000000006").iteration == 6
 
 
-def test_a_function_will_do_and_stops_the_run_by_true_alone(tmp_path: Path) -> None:
+def test_a_function_stops_the_run_by_returning_true(tmp_path: Path) -> None:
     seen: list[int] = []
 
     def mine(run: Run, info: StepInfo) -> bool | None:
@@ -79,7 +79,7 @@ def test_a_function_will_do_and_stops_the_run_by_true_alone(tmp_path: Path) -> N
     assert seen == [1, 2, 2, 3]
 
 
-def test_what_passes_for_a_callback() -> None:
+def test_accepted_and_refused_forms_of_callbacks() -> None:
     stop = callbacks.StopOnReturn(1.0)
     assert as_callbacks(None) == [] and as_callbacks(stop) == [stop]
     assert as_callbacks([stop, (stop, None)]) == [stop, stop]
@@ -88,12 +88,12 @@ def test_what_passes_for_a_callback() -> None:
     class Foreign:
         def init_callback(self, model: Any) -> None: ...
 
-    for wrong, said in [
+    for wrong, message in [
         (Foreign(), "callback of Stable-Baselines3"),
         (lambda run: None, r"takes \(run\); expected \(run, info\)"),
         ("StopOnReturn", "expected a Callback"),
     ]:
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             as_callbacks(wrong)
     for make in (callbacks.Checkpoint, callbacks.Evaluate):
         with pytest.raises(UserError, match="every is 0"):

@@ -10,22 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.callbacks import CallbackLike, as_callbacks
+from langevinrl.callbacks import Callback, CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, EnvSource, as_factory, identify
 from langevinrl.errors import UserError, require_none, unknown
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
 from langevinrl.runs.evaluate import Evaluation, Evaluator
-from langevinrl.runs.finish import Trained
+from langevinrl.runs.finish import Stopped
+from langevinrl.runs.loop import Run
 from langevinrl.runs.policy import Mode, Policy
 from langevinrl.runs.saved import SavedModel, read_model, write_model
-from langevinrl.runs.train import resume_run, train_run
+from langevinrl.runs.train import resume, train
 from langevinrl.storage.cache import use_cache
 from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.saved import find_run
 from langevinrl.storage.trust import require_outside, require_trusted
 
-LEARN_WORDS = ("iterations", "total_timesteps", "callback", "progress_bar")
+LEARN_ARGUMENTS = ("iterations", "total_timesteps", "callback", "progress_bar")
+
+
+class _KeepRun(Callback):
+    """Keeps the run, so that its weights need not be read from disk."""
+
+    def on_start(self, run: Run) -> None:
+        self.run = run
 
 
 class Model:
@@ -96,17 +104,19 @@ class Model:
         saved, and the model keeps what it has learned.
         """
         for name in others:
-            raise UserError(unknown("argument of learn()", name, LEARN_WORDS))
+            raise UserError(unknown("argument of learn()", name, LEARN_ARGUMENTS))
         more = self._count_iterations(iterations, total_timesteps)
-        options: dict[str, Any] = {"callbacks": as_callbacks(callback), "quiet": not progress_bar}
-        if self.saved is None:
-            trained = self._start(more, options)
-        else:
-            trained = self._continue(self.saved, more, options)
-        run, self.folder = trained.run, trained.folder
-        agent, metadata = run.config.make_agent(run.envs.spec), {"iteration": run.iteration}
-        self._adopt(SavedModel(run.config, agent, run.state, run.envs.task, metadata))
-        trained.require_finished()
+        keep = _KeepRun()
+        options = {"callbacks": [*as_callbacks(callback), keep], "quiet": not progress_bar}
+        try:
+            if self.saved is None:
+                self._start(more, options)
+            else:
+                self._continue(self.saved, more, options)
+        except Stopped:
+            self._adopt_run(keep.run)
+            raise
+        self._adopt_run(keep.run)
         return self
 
     def predict(
@@ -211,14 +221,14 @@ class Model:
             raise UserError(f"{name} is {asked!r}; expected a whole number, at least 1")
         return int(asked) if timesteps is None else math.ceil(asked / self.config.num_envs)
 
-    def _start(self, iterations: int | None, options: dict[str, Any]) -> Trained:
+    def _start(self, iterations: int | None, options: dict[str, Any]) -> None:
         config = self.config
         if iterations is not None:
             config = dataclasses.replace(config, iterations=iterations)
         factory = self.source.factory if self.source else None
-        return train_run(config, env=factory, overwrite=self.overwrite, **options)
+        train(config, env=factory, overwrite=self.overwrite, **options)
 
-    def _continue(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> Trained:
+    def _continue(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> None:
         """Resume the run that the weights are from."""
         assert self.folder is not None
         folder = find_run(RunFolder(self.folder), saved.state, saved.metadata)
@@ -233,9 +243,8 @@ class Model:
         if more is not None and every == default_eval_every(length):  # not one the user asked for
             every = default_eval_every(more)
         factory = self._environment()  # refuses a name that makes no environment
-        given = factory if self.source else None
-        changes = {"iterations": total, "eval_every": every}
-        return resume_run(folder.path, changes, env=given, trust=self.trust, **options)
+        given, trust = factory if self.source else None, self.trust
+        resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)
 
     def _environment(self) -> EnvFactory:
         """Return a function that makes the environment; refuse a name that makes none."""
@@ -259,6 +268,12 @@ class Model:
     def _require_policy(self) -> Policy:
         self._require_saved()
         return self._policy
+
+    def _adopt_run(self, run: Run) -> None:
+        """Act and continue from where a run ended."""
+        self.folder = Path(str(run.config.out))
+        agent, metadata = run.config.make_agent(run.envs.spec), {"iteration": run.iteration}
+        self._adopt(SavedModel(run.config, agent, run.state, run.envs.task, metadata))
 
     def _adopt(self, saved: SavedModel) -> None:
         """Act and continue from these weights."""

@@ -1,4 +1,4 @@
-"""Models asked for actions: by a test, and as Stable-Baselines3 would."""
+"""Calls of Model.predict: from a test, and as Stable-Baselines3 makes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def act(model: Model, obs: Any = OBS, **how: Any) -> np.ndarray:
 
 
 def evaluate_policy(model: Model, env: gym.Env[Any, Any], episodes: int) -> list[float]:
-    """What Stable-Baselines3's tool of this name asks of a model, with a vector of one."""
+    """Call a model as Stable-Baselines3's evaluate_policy does, with one environment."""
     returns: list[float] = []
     obs, _ = env.reset(seed=0)
     states, starts, total = None, np.ones(1, bool), 0.0

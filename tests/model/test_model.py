@@ -1,4 +1,4 @@
-"""The front door: learn, predict, evaluate."""
+"""Model: learn, predict, evaluate."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import langevinrl as lrl
 from langevinrl import Model, UserError
 from langevinrl.runs.loop import Run, StepInfo
 
-# One process: they share what is compiled.
+# One process, so that compiled programs are shared.
 pytestmark = pytest.mark.xdist_group("model")
 
 
-def test_learning_twice_is_learning_once_as_long(
+def test_learning_twice_equals_learning_once(
     tiny: dict[str, Any], tiny_run: Path, tmp_path: Path
 ) -> None:
     model = Model("nclql", "toys:wide", out=tmp_path / "run", **tiny)
@@ -27,7 +27,7 @@ def test_learning_twice_is_learning_once_as_long(
     assert model.folder == tmp_path / "run"
     assert model.iteration == 4
     half = act(model)
-    model.learn(total_timesteps=7, progress_bar=False)  # of two environments: four iterations
+    model.learn(total_timesteps=7, progress_bar=False)  # two environments, so four iterations
     assert model.iteration == 8
     assert (act(model) != half).any()
     for same in (Model.load(tiny_run), Model.load(tmp_path / "run")):  # never stopped; from disk
@@ -46,7 +46,7 @@ def test_evaluations_follow_the_number_of_further_iterations(
     assert model.learn(80, progress_bar=False).config.eval_every == 2
 
 
-def test_an_interrupted_model_remembers_where_it_was(
+def test_an_interrupted_model_keeps_what_it_learned(
     tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Model("nclql", "toys:wide", out=str(tmp_path / "run"), **tiny)
@@ -62,15 +62,15 @@ def test_an_interrupted_model_remembers_where_it_was(
         model.learn(iterations=8, progress_bar=False)
     monkeypatch.undo()
     assert model.iteration == 3
-    assert model.learn(progress_bar=False).iteration == 8  # to the end of what was asked
+    assert model.learn(progress_bar=False).iteration == 8  # to the end of the run
 
 
-def test_a_prediction_lies_in_the_tasks_box(model: Model) -> None:
+def test_predictions_are_inside_the_action_space(model: Model) -> None:
     actions = act(model)
     assert actions.shape == (4, 1) and actions.dtype == np.float32
     assert abs(actions).max() <= 2.0
     many = act(model, np.random.default_rng(1).normal(size=(200, 3)))
-    assert abs(many).max() > 1.0  # the task's box is wider than the agent's
+    assert abs(many).max() > 1.0  # the task's action box is wider than the agent's
 
 
 def test_one_observation_gives_one_action(model: Model) -> None:
@@ -80,7 +80,7 @@ def test_one_observation_gives_one_action(model: Model) -> None:
     np.testing.assert_array_equal(one, act(model, OBS[2].tolist()))
 
 
-def test_the_modes_differ_in_what_is_random(model: Model) -> None:
+def test_modes_differ_in_their_noise(model: Model) -> None:
     np.testing.assert_array_equal(act(model), act(model, mode="keyed"))
     free = act(model, mode="noise-free")
     np.testing.assert_array_equal(free, act(model, mode="noise-free"))
@@ -101,14 +101,14 @@ def test_samples_repeat_with_the_seed(tiny_run: Path) -> None:
         )
 
 
-def test_each_trained_seed_can_be_asked(model: Model) -> None:
+def test_seed_index_selects_a_trained_seed(model: Model) -> None:
     assert (act(model, seed_index=0) != act(model, seed_index=1)).any()
     for index in (2, -1):
         with pytest.raises(UserError, match="trained seeds: 2"):
             model.predict(OBS, seed_index=index)
 
 
-def test_an_observation_of_the_wrong_size_is_refused(model: Model) -> None:
+def test_an_observation_of_the_wrong_shape_is_refused(model: Model) -> None:
     for wrong in (OBS[:, :2], OBS[None], OBS[0, :2], 1.0):
         with pytest.raises(UserError, match=r"expected \(3,\), or \(B, 3\)"):
             model.predict(wrong)
@@ -131,7 +131,7 @@ def test_evaluation_is_repeatable_and_plays_every_seed(model: Model) -> None:
             model.evaluate(**wrong)  # type: ignore[arg-type]
 
 
-def test_the_public_names_are_there() -> None:
+def test_the_public_names_exist() -> None:
     for name in lrl.__all__:
         assert getattr(lrl, name) is not None
     assert lrl.callbacks.StopOnReturn and lrl.samplers.sample

@@ -1,4 +1,4 @@
-"""The front door: environments in every form, and where their runs go."""
+"""Model: forms of environments, and default folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asking import act, evaluate_policy
 from langevinrl import Model, UserError
 from langevinrl.storage.folder import RunFolder
 
-# One process: they share what is compiled.
+# One process, so that compiled programs are shared.
 pytestmark = pytest.mark.xdist_group("model")
 SMALL: dict[str, Any] = {
     "hidden": [8], "num_steps": 3, "warmup": 20, "batch_size": 8, "eval_episodes": 1,
@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_environments_in_every_form(tiny_run: Path, model: Model, here: Path) -> None:
+def test_every_form_of_environment_is_accepted(tiny_run: Path, model: Model, here: Path) -> None:
     def kept(env: Any, **fields: Any) -> tuple[str, dict[str, Any]]:
         config = Model("lql", env, **fields).config
         return config.env, config.env_kwargs
@@ -38,7 +38,7 @@ def test_environments_in_every_form(tiny_run: Path, model: Model, here: Path) ->
     assert kept(pendulum) == ("Pendulum-v1", {"g": 5.0})
     assert kept(pendulum.spec) == ("Pendulum-v1", {"g": 5.0})
     longer = gym.make("Pendulum-v1", max_episode_steps=9)
-    assert kept(longer) == ("Pendulum-v1+own", {})  # no name makes it again
+    assert kept(longer) == ("Pendulum-v1+own", {})  # no name can make it again
     with pytest.raises(UserError, match="env_kwargs is 3; expected a dict"):
         kept("toys:Clock", env_kwargs=3)
     with pytest.raises(UserError, match="env is 3"):
@@ -47,7 +47,7 @@ def test_environments_in_every_form(tiny_run: Path, model: Model, here: Path) ->
     np.testing.assert_array_equal(act(same), act(model))
 
 
-def test_keyword_arguments_reach_the_environment_and_are_kept(here: Path) -> None:
+def test_env_kwargs_reach_the_environment_and_are_saved(here: Path) -> None:
     model = Model("lql", "toys:Clock", env_kwargs={"length": 3, "bound": 2.0}, **SMALL)
     model.learn(2, progress_bar=False)
     assert model.evaluate(episodes=1).episodes[0].length == 3
@@ -72,7 +72,7 @@ def test_default_folders_do_not_collide(here: Path) -> None:
         Model("lql", "toys:ending", out=places[0], **SMALL).learn(1)
 
 
-def test_a_folder_whose_run_failed_in_warm_up_is_used_again(here: Path) -> None:
+def test_the_folder_of_a_run_that_failed_in_warm_up_is_reused(here: Path) -> None:
     for _ in range(2):
         with pytest.raises(UserError, match="wheel"):
             Model("lql", "toys:breaking", **(SMALL | {"warmup": 500})).learn(1, progress_bar=False)
@@ -80,19 +80,19 @@ def test_a_folder_whose_run_failed_in_warm_up_is_used_again(here: Path) -> None:
     assert RunFolder("runs/lql-toys-breaking-0").is_untouched()
 
 
-def test_it_answers_as_the_tools_of_stable_baselines_ask(model: Model) -> None:
+def test_predict_has_the_signature_of_stable_baselines(model: Model) -> None:
     assert len(evaluate_policy(model, toys.wide(), 2)) == 2
 
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    """Trained on what somebody else wrote, by the five lines."""
+    """A model trained on a third-party environment with Dict observations."""
     out = tmp_path_factory.mktemp("stranger") / "run"
     model = Model("lql", lambda: toys.stranger(), out=out, **SMALL)
     return model.learn(total_timesteps=30, progress_bar=False)
 
 
-def test_a_strangers_environment_is_acted_in(stranger: Model) -> None:
+def test_a_third_party_environment_works(stranger: Model) -> None:
     env = toys.stranger()
     obs, _ = env.reset(seed=0)
     assert env.action_space.contains(act(stranger, obs))
@@ -102,8 +102,9 @@ def test_a_strangers_environment_is_acted_in(stranger: Model) -> None:
     assert stranger.evaluate(episodes=2).mean <= 0
 
 
-def test_another_process_predicts_the_same(stranger: Model, here: Path) -> None:
-    """Where nobody knows the environment."""
+def test_another_process_without_the_environment_predicts_the_same(
+    stranger: Model, here: Path
+) -> None:
     stranger.save("stranger")
     obs, _ = toys.stranger().reset(seed=0)
     np.savez("obs.npz", **obs)
@@ -119,8 +120,8 @@ def test_another_process_predicts_the_same(stranger: Model, here: Path) -> None:
     assert done.stdout.strip() == act(stranger, obs).tobytes().hex()
 
 
-@pytest.mark.slow  # where it is installed: it needs PyTorch
-@pytest.mark.filterwarnings("ignore")  # other people's
+@pytest.mark.slow  # needs PyTorch
+@pytest.mark.filterwarnings("ignore")  # from other packages
 def test_stable_baselines_evaluates_a_model(stranger: Model) -> None:
     evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
     monitor = pytest.importorskip("stable_baselines3.common.monitor")

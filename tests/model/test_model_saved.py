@@ -1,4 +1,4 @@
-"""The front door: what is saved, loaded and taken up again."""
+"""Model: save, load, continue."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from asking import act
 
 from langevinrl import Model, UserError
 
-# One process: they share what is compiled.
+# One process, so that compiled programs are shared.
 pytestmark = pytest.mark.xdist_group("model")
 
 
-def test_a_saved_model_acts_the_same_and_leaves_replay_behind(model: Model, tmp_path: Path) -> None:
+def test_a_saved_model_predicts_the_same_and_has_no_replay(model: Model, tmp_path: Path) -> None:
     model.save(tmp_path / "small")
     files = [path.name for path in (tmp_path / "small" / "checkpoints" / "000000008").iterdir()]
     assert sorted(files) == ["manifest.json", "metadata.json", "state.safetensors"]
@@ -30,7 +30,7 @@ def test_a_saved_model_acts_the_same_and_leaves_replay_behind(model: Model, tmp_
     np.testing.assert_array_equal(act(Model.load(tmp_path / "again")), act(model))
 
 
-def test_saving_again_replaces_a_model_and_never_a_run(
+def test_saving_replaces_a_model_but_never_a_run(
     model: Model, tiny: dict[str, Any], tiny_run: Path, tmp_path: Path
 ) -> None:
     other = Model("lql", "toys:timed", out=tmp_path / "run", hidden=[8], warmup=200, batch_size=8)
@@ -47,7 +47,7 @@ def test_saving_again_replaces_a_model_and_never_a_run(
         model.save(tmp_path / "file")
 
 
-def test_saved_files_can_be_read_as_any_other(model: Model, tmp_path: Path) -> None:
+def test_saved_files_have_ordinary_permissions(model: Model, tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     model.save(tmp_path / "model")
     ordinary = stat.S_IMODE((tmp_path / "plain").stat().st_mode)
@@ -55,7 +55,7 @@ def test_saved_files_can_be_read_as_any_other(model: Model, tmp_path: Path) -> N
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {ordinary}
 
 
-def test_a_saved_model_goes_on_learning_where_its_run_is(
+def test_a_saved_model_continues_in_its_run_folder(
     tiny: dict[str, Any], tiny_run: Path, tmp_path: Path
 ) -> None:
     first = Model("nclql", "toys:wide", out=tmp_path / "run", **tiny).learn(4, progress_bar=False)
@@ -105,7 +105,7 @@ def test_model_without_its_spaces_is_refused(
         Model.load(folder)
 
 
-def test_what_cannot_be_loaded(tiny_run: Path, tmp_path: Path) -> None:
+def test_damaged_and_unsuitable_folders_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no config\.json"):
         Model.load(tmp_path)
     broken = shutil.copytree(tiny_run, tmp_path / "broken")

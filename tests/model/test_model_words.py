@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("model")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ({"iterations": 0}, "at least 1"),
         ({"iterations": 2.5}, "whole number"),
@@ -32,13 +32,15 @@ pytestmark = pytest.mark.xdist_group("model")
         ({"callback": lrl.callbacks.StopOnReturn}, "expected an object"),
     ],
 )
-def test_what_learn_does_not_take(words: dict[str, Any], said: str, here: Path) -> None:
-    with pytest.raises(UserError, match=said):
-        Model("lql", "toys:timed").learn(**words)
+def test_invalid_arguments_of_learn_are_refused(
+    arguments: dict[str, Any], message: str, here: Path
+) -> None:
+    with pytest.raises(UserError, match=message):
+        Model("lql", "toys:timed").learn(**arguments)
     assert not list(here.iterdir())
 
 
-def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:
+def test_an_untrained_model_cannot_predict_evaluate_or_save(tmp_path: Path) -> None:
     fresh = Model("lql", "toys:timed")
     for call in (fresh.evaluate, lambda: fresh.predict(OBS), lambda: fresh.save(tmp_path)):
         with pytest.raises(UserError, match="not learned yet"):
@@ -46,7 +48,7 @@ def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "fields", "said"),
+    ("agent", "fields", "message"),
     [
         ("nclqll", {}, "did you mean nclql"),
         ("NCLQL", {}, "did you mean nclql"),
@@ -73,12 +75,12 @@ def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:
         ("nclql", {"device": "cpu"}, "JAX_PLATFORMS"),
     ],
 )
-def test_unknown_names_are_refused_at_once_and_say_what_to_write(
-    agent: str, fields: dict[str, Any], said: str
+def test_unknown_names_are_refused_with_a_suggestion(
+    agent: str, fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         Model(agent, "toys:timed", **fields)
-    assert "--" not in str(caught.value)  # this is Python
+    assert "--" not in str(caught.value)  # no flags in Python
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What hangs on the loop: in which order, with what, and how it asks for a stop."""
+"""Callbacks: their order, how they stop a run, and what happens after an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from langevinrl.storage.folder import RunFolder
 
 
 class Diary(Callback):
-    """Writes down every call."""
+    """Records every call."""
 
     def __init__(self, name: str, lines: list[str]) -> None:
         self.name, self.lines = name, lines
@@ -49,7 +49,7 @@ def test_callbacks_are_called_in_order_and_ended_backwards(tmp_path: Path) -> No
         "a start", "b start",
         "a step 1", "b step 1",
         "a step 2", "b step 2",
-        "a evaluation 3", "b evaluation 3",  # played before they hear of the step itself
+        "a evaluation 3", "b evaluation 3",  # before on_step of the same iteration
         "a step 3", "b step 3",
         "b end", "a end",
     ]  # fmt: skip
@@ -70,7 +70,7 @@ class StopOnce(Callback):
 
 
 @pytest.mark.parametrize(("event", "last"), [("start", None), ("step", 2), ("evaluation", 3)])
-def test_each_may_ask_for_a_stop_and_what_was_done_is_saved(
+def test_each_method_may_stop_the_run_which_is_then_saved(
     event: str, last: int | None, tmp_path: Path
 ) -> None:
     folder = RunFolder(train(config(tmp_path / "run"), callbacks=[StopOnce(event)], quiet=True))
@@ -80,7 +80,7 @@ def test_each_may_ask_for_a_stop_and_what_was_done_is_saved(
         assert checkpoint.load(folder).metadata["iteration"] == last
 
 
-def test_a_callback_that_fails_ends_the_others_and_closes_the_environments() -> None:
+def test_after_an_error_all_callbacks_end_and_the_environments_close() -> None:
     lines: list[str] = []
 
     class Failing(Callback):
@@ -97,8 +97,7 @@ def test_a_callback_that_fails_ends_the_others_and_closes_the_environments() -> 
     assert run.envs.vector.closed
 
 
-def test_the_agent_can_be_changed_on_the_way() -> None:
-    """Another rate from here on: the same weights, optimiser, replay and environments."""
+def test_hyperparameters_can_be_changed_during_a_run() -> None:
     with Run(config().resolved(), env=toys.wide) as run:
         run.until(2)
         before = jax.tree.map(np.array, run.state)

@@ -1,4 +1,4 @@
-"""Bad values: each is found before anything is made, all are told at once, in plain words."""
+"""Bad values are refused before anything is built, all in one message."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from langevinrl import Model, cli
-from langevinrl.errors import UserError, collect_errors, require_none
+from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
 from langevinrl.runs.checks import short
 from langevinrl.runs.config import RunConfig, agent_class
 from langevinrl.runs.train import train
 
 NAN, HUGE = math.nan, 10**400
-# (agent, field, value): none may run, and none may end in a traceback.
+# Bad values of fields; none may start a run or end in a traceback.
 OF_RUNS: list[tuple[str, Any]] = [
     ("env", ""), ("env", None), ("env", "Hoper-v4"), ("env", "no:where"), ("env", ":"),
     ("env", "os:"), ("env", ":Hopper-v4"), ("env", "a b:c"), ("env", "json:dumps.x"),
@@ -56,31 +56,27 @@ OF_AGENTS: list[tuple[str, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize(("name", "value"), OF_RUNS, ids=lambda value: short(value)[:40])
-def test_a_bad_value_of_a_run_makes_nothing(name: str, value: Any, empty: Path) -> None:
+def test_a_bad_value_of_a_run_is_refused_before_a_folder_is_made(
+    name: str, value: Any, here: Path
+) -> None:
     fields: dict[str, Any] = {"env": "Pendulum-v1", "iterations": 4, "out": "run"} | {name: value}
     with pytest.raises(UserError) as caught:
         train(RunConfig(**fields))
     assert len(str(caught.value)) < 2_000
-    assert os.listdir(empty) == []
+    assert os.listdir(here) == []
 
 
 @pytest.mark.parametrize(("agent", "name", "value"), OF_AGENTS, ids=lambda value: short(value)[:40])
-def test_a_bad_value_of_an_agent_makes_nothing(
-    agent: str, name: str, value: Any, empty: Path
+def test_a_bad_value_of_an_agent_is_refused_before_a_folder_is_made(
+    agent: str, name: str, value: Any, here: Path
 ) -> None:
     with pytest.raises(UserError, match=name):
         Model(agent, "Pendulum-v1", out="run", **{name: value}).learn(1)
-    assert os.listdir(empty) == []
+    assert os.listdir(here) == []
 
 
-def test_the_last_of_several_seeds_must_be_one(empty: Path) -> None:
+def test_the_last_of_several_seeds_must_be_valid(here: Path) -> None:
     config = RunConfig("Hopper-v4", seed=2**32 - 1, seeds=2)
     assert "seeds=2 from seed=4294967295 ends at 4294967296" in config.mistakes()[0]
     assert RunConfig("Hopper-v4", seed=2**32 - 2, seeds=2).mistakes() == []
@@ -88,15 +84,15 @@ def test_the_last_of_several_seeds_must_be_one(empty: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", METHODS)
-def test_every_default_will_do(agent: str) -> None:
+def test_every_default_is_valid(agent: str) -> None:
     assert RunConfig("Hopper-v4", agent=agent).mistakes() == []
     for field in dataclasses.fields(agent_class(agent)):
-        if field.type == "float":  # and so will one, which is not finite in 32 bits, not
+        if field.type == "float":  # 1e39 is infinite in 32 bits
             bad = RunConfig("Hopper-v4", agent=agent, hyperparameters={field.name: 1e39})
             assert field.name in bad.mistakes()[0]
 
 
-def test_all_mistakes_are_told_at_once(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_mistakes_are_reported_at_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = "train nclql --env Hoper-v4 --gamma 2 --embedding-size 1 --batch-size 0 --track wanb"
     with pytest.raises(SystemExit) as caught:
         cli.main(words.split())
@@ -104,10 +100,10 @@ def test_all_mistakes_are_told_at_once(empty: Path, capsys: pytest.CaptureFixtur
     assert caught.value.code == 2 and lines[0] == "langevinrl: 5 mistakes:"
     for near in ("Hopper-v4", "from 0 to 1", "embedding_size is 1", "batch_size is 0", "wandb"):
         assert sum(near in line for line in lines) == 1, near
-    assert os.listdir(empty) == []
+    assert os.listdir(here) == []
 
 
-def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"env": 3, "sed": 1, "batch_size": -1}')
     with pytest.raises(UserError) as caught:
         RunConfig.read(tmp_path / "config.json")
@@ -116,11 +112,5 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     assert "did you mean seed" in text and "env is 3" in text and "batch_size is -1" in text
 
 
-def test_one_mistake_is_one_sentence() -> None:
-    assert collect_errors(require_none, []) == [] and collect_errors(
-        require_none, ["a", "a"], "x: "
-    ) == ["x: a"]
-
-
-def test_long_values_are_cut() -> None:
+def test_long_values_are_shortened() -> None:
     assert short(HUGE) == "a number of 401 digits" and len(short("x" * 10**6)) < 120

@@ -1,4 +1,4 @@
-"""A run's configuration: complete, checked before anything is computed, explained."""
+"""Run configuration: defaults, validation, files."""
 
 from __future__ import annotations
 
@@ -12,23 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from langevinrl.errors import UserError, in_flags, unknown
+from langevinrl.errors import UserError, in_flags
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig, agent_fields
 from langevinrl.types import Spec
-
-MILLION, SHORT = 1_000_000, 200_000
-LENGTHS = {
-    "HalfCheetah": MILLION,
-    "Walker2d": MILLION,
-    "Humanoid": MILLION,
-    "Hopper": MILLION,
-    "Ant": MILLION,
-    "Swimmer": MILLION,
-    "Pusher": SHORT,
-    "Reacher": SHORT,
-    "InvertedDoublePendulum": SHORT,
-}
 
 
 def refusal(env: Any = "Hopper-v4", **fields: Any) -> str:
@@ -49,7 +36,7 @@ def test_a_resolved_run_survives_json(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
-def test_a_resolved_run_leaves_nothing_to_defaults(tmp_path: Path) -> None:
+def test_a_resolved_run_has_every_field(tmp_path: Path) -> None:
     RunConfig("Hopper-v4").resolved().write(tmp_path / "config.json")
     table = json.loads((tmp_path / "config.json").read_text())
     assert table.keys() == {f.name for f in dataclasses.fields(RunConfig)}
@@ -67,14 +54,14 @@ def test_hyperparameters_reach_the_agent() -> None:
     assert hash(agent) == hash(config.make_agent(Spec(3, 2)))
 
 
-@pytest.mark.parametrize("version", ["v4", "v5"])
-@pytest.mark.parametrize("task", LENGTHS)
-def test_the_papers_lengths(task: str, version: str) -> None:
-    assert PAPER_ITERATIONS.keys() == LENGTHS.keys()
-    config = RunConfig(f"{task}-{version}").resolved()
-    assert config.iterations == LENGTHS[task]
-    assert config.eval_every == LENGTHS[task] // 40
-    assert RunConfig(f"{task}-{version}", iterations=7).resolved().iterations == 7
+@pytest.mark.parametrize("task", PAPER_ITERATIONS)
+def test_the_papers_lengths(task: str) -> None:
+    short = task in ("Pusher", "Reacher", "InvertedDoublePendulum")
+    for version in ("v4", "v5"):
+        config = RunConfig(f"{task}-{version}").resolved()
+        assert config.iterations == (200_000 if short else 1_000_000)
+        assert RunConfig(f"{task}-{version}", iterations=7).resolved().iterations == 7
+    assert len(PAPER_ITERATIONS) == 9
 
 
 def test_the_papers_protocol_is_the_default() -> None:
@@ -84,7 +71,7 @@ def test_the_papers_protocol_is_the_default() -> None:
     assert config.updates_per_iteration == 1
 
 
-def test_evaluations_are_a_fortieth_apart_and_never_none() -> None:
+def test_the_default_number_of_evaluations() -> None:
     assert RunConfig("Hopper-v4", iterations=20_000).resolved().eval_every == 500
     assert RunConfig("Hopper-v4", iterations=3).resolved().eval_every == 1
     assert RunConfig("Hopper-v4", iterations=20_000, eval_every=7).resolved().eval_every == 7
@@ -95,13 +82,13 @@ def test_seeds_and_warmup_in_vector_steps() -> None:
     assert RunConfig("x", warmup=11, num_envs=5).warmup_steps == 3
 
 
-def test_the_folders_name_is_fit_for_a_disk() -> None:
+def test_the_default_folder_has_safe_characters() -> None:
     config = RunConfig("a.b:f.<locals>.<lambda>", iterations=1, seed=2).resolved()
     assert config.out == "runs/nclql-a.b-f.-locals-.-lambda-2"
     assert RunConfig("toys/Timed-v0", iterations=1).resolved().out == "runs/nclql-toys-Timed-v0-0"
 
 
-def test_another_task_needs_a_length_and_a_slip_of_the_pen_is_noticed() -> None:
+def test_a_task_outside_the_paper_needs_a_length() -> None:
     assert "say how long with iterations=N" in refusal("Pendulum-v1")
     with in_flags():
         assert "say how long with --iterations N" in refusal("Pendulum-v1")
@@ -114,78 +101,56 @@ def test_unknown_names_suggest_the_nearest() -> None:
     message = refusal(hyperparameters={"sigma_maxx": 1.0})
     assert "unknown field of nclql 'sigma_maxx'; did you mean sigma_max" in message
     assert "unknown field of nclql 'spec'" in refusal(hyperparameters={"spec": None})
-    assert unknown("fruit", "qqq", ["pear"]) == "unknown fruit 'qqq'. Known: pear"
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("iterations", 0, "at least 1"),
-        ("iterations", -5, "at least 1"),
         ("iterations", 1.5, "expected int"),
-        ("iterations", "many", "expected int"),
-        ("seed", -1, "from 0"),
         ("seed", 2**32, "from 0"),
-        ("seeds", 0, "at least 1"),
-        ("num_envs", 0, "at least 1"),
         ("num_envs", True, "expected int"),
         ("async_envs", "no", "expected bool"),
         ("action_bound", 0.0, "no room"),
-        ("action_bound", -1.0, "at least 0"),
         ("action_bound", float("inf"), "finite"),
-        ("warmup", -1, "at least 0"),
         ("warmup", 255, "less than one batch"),
         ("capacity", 29_999, "is less than warmup=30000"),
-        ("batch_size", 0, "at least 1"),
-        ("eval_every", 0, "at least 1"),
-        ("eval_episodes", 0, "at least 1"),
-        ("checkpoint_every", 0, "at least 1"),
-        ("log_every", 0, "at least 1"),
-        ("updates_per_iteration", 0, "at least 1"),
-        ("env", 3, "expected str"),
         ("out", 3, "expected str | None"),
         ("hyperparameters", [], "expected dict"),
-        ("env_kwargs", 3, "expected dict"),
         ("env_kwargs", {"a": object()}, "pass a function"),
     ],
 )
-def test_bad_values_of_the_run_are_refused(field: str, value: Any, said: str) -> None:
-    message = refusal(**{field: value})
-    assert said in message
-    assert field in message
+def test_bad_values_of_the_run_are_refused(field: str, value: Any, message: str) -> None:
+    found = refusal(**{field: value})
+    assert message in found and field in found
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("gamma", 1.01, "from 0 to 1"),
-        ("gamma", -0.1, "from 0 to 1"),
-        ("target_rate", 2, "from 0 to 1"),
         ("learning_rate", float("nan"), "finite"),
         ("learning_rate", "fast", "expected float"),
         ("step_size", -1e-4, "at least 0"),
-        ("num_levels", 0, "at least 1"),
         ("hidden", (8, 0), "at least 1"),
         ("hidden", 8, "expected tuple[int, ...]"),
         ("hidden", (), "expected at least one"),
-        ("hidden", (8, 2.5), "expected tuple[int, ...]"),
         ("activation", "mush", "expected 'mish' or 'gelu' or 'relu'"),
-        ("clip", 1, "expected bool"),
         ("clip", "True", "expected bool"),
     ],
 )
-def test_bad_values_of_the_agent_are_refused(field: str, value: Any, said: str) -> None:
-    message = refusal(hyperparameters={field: value})
-    assert field in message and said in message
+def test_bad_values_of_the_agent_are_refused(field: str, value: Any, message: str) -> None:
+    found = refusal(hyperparameters={field: value})
+    assert field in found and message in found
 
 
-def test_a_whole_number_will_do_for_a_float() -> None:
+def test_an_integer_is_accepted_for_a_float() -> None:
     config = RunConfig("Hopper-v4", hyperparameters={"gamma": 0, "reward_scale": 1}).resolved()
     assert config.hyperparameters["gamma"] == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "cannot read"),
         ("[1]", "names no env"),
@@ -195,19 +160,16 @@ def test_a_whole_number_will_do_for_a_float() -> None:
         ('{"env": "Hopper-v4", "hyperparameters": []}', "expected dict"),
     ],
 )
-def test_a_file_that_is_no_configuration(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_without_a_configuration_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         RunConfig.read(path)
-
-
-def test_no_file_at_all(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read"):
-        RunConfig.read(tmp_path / "config.json")
+        RunConfig.read(tmp_path / "absent.json")
 
 
-def test_an_unknown_agent_in_a_file_is_refused_when_it_is_made() -> None:
+def test_an_unknown_agent_is_refused_when_it_is_built() -> None:
     with pytest.raises(UserError, match="did you mean lql"):
         RunConfig("Hopper-v4", agent="llql").make_agent(Spec(1, 1))
 
@@ -229,7 +191,7 @@ def test_a_crash_while_writing_keeps_the_old_file(
     assert RunConfig.read(path) == RunConfig("Hopper-v4")
 
 
-def test_paths_and_numpys_numbers_will_do(tmp_path: Path) -> None:
+def test_paths_and_numpy_values_are_accepted(tmp_path: Path) -> None:
     own = {"gamma": np.float32(0.5), "hidden": np.array([8, 8]), "clip": np.bool_(False)}
     config = RunConfig(
         "Hopper-v4", iterations=np.int64(7), seed=np.uint8(3), out=tmp_path / "x",
@@ -243,13 +205,13 @@ def test_paths_and_numpys_numbers_will_do(tmp_path: Path) -> None:
     assert RunConfig.read(tmp_path / "config.json") == config
 
 
-def test_one_tracker_or_a_list_of_them_will_do() -> None:
+def test_one_tracker_or_a_list_is_accepted() -> None:
     for given in ("wandb", ["wandb"], ("wandb",)):
         run = RunConfig("Hopper-v4", track=given)  # type: ignore[arg-type]
         assert run.resolved().track == ("wandb",)
 
 
-def test_an_agent_of_ones_own_is_named_by_its_class(
+def test_a_custom_agent_is_named_by_its_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.py").write_text(

@@ -1,4 +1,4 @@
-"""What a run makes of an environment that fails: it stops in a sentence, or goes on without it."""
+"""A run whose environment fails stops with one sentence, or rebuilds it and continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from langevinrl.storage.folder import RunFolder
 
 
 class Fragile(toys.SavedClock):
-    """Fails at the steps of all environments together that `at` names, once each."""
+    """Fails at the steps in `at`, counted over all environments."""
 
     total = 0
     at: frozenset[int] = frozenset()
@@ -35,7 +35,7 @@ def make() -> Any:
 
 
 def run(out: Path, at: set[int], **changes: Any) -> tuple[list[dict[str, str]], int]:
-    """The evaluations of a tiny run that fails at some steps, and how many steps it took."""
+    """Return the evaluations of a tiny run that fails at some steps, and its number of steps."""
     Fragile.total, Fragile.at = 0, frozenset(at)
     fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
     train(RunConfig("fragile", out=str(out), **(fields | changes)), env=make, quiet=True)
@@ -43,7 +43,7 @@ def run(out: Path, at: set[int], **changes: Any) -> tuple[list[dict[str, str]], 
     return [{k: v for k, v in row.items() if k != "wall_seconds"} for row in rows], Fragile.total
 
 
-def test_it_stops_or_makes_the_environment_anew_in_training_and_in_evaluation(
+def test_a_failed_environment_stops_the_run_or_is_rebuilt(
     tmp_path: Path,
 ) -> None:
     sound, steps = run(tmp_path / "sound", set())
@@ -52,7 +52,7 @@ def test_it_stops_or_makes_the_environment_anew_in_training_and_in_evaluation(
     Fragile.total = 0
     with pytest.warns(UserWarning, match="rebuilt"):
         resume(tmp_path / "stop", env=make, on_env_error="reset", quiet=True)
-    # The last steps of all are those of the last evaluation.
+    # The very last steps belong to the last evaluation.
     with pytest.warns(UserWarning, match="All episodes are played again"):
         again, more = run(tmp_path / "again", {steps - 3}, on_env_error="reset")
     assert again == sound and more > steps
@@ -61,7 +61,7 @@ def test_it_stops_or_makes_the_environment_anew_in_training_and_in_evaluation(
     assert [row["iterations"] for row in rows] == [row["iterations"] for row in sound]
 
 
-def test_an_episode_that_was_lost_counts_in_no_mean() -> None:
+def test_a_lost_episode_is_not_counted() -> None:
     stats = EpisodeStats((1, 2))
     none, ended = np.zeros((1, 2), bool), np.ones((1, 2), bool)
     stats.add(np.full((1, 2), 10.0), none)

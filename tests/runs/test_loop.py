@@ -1,4 +1,4 @@
-"""The loop: seeds, resuming to the byte, stopping, several updates a step."""
+"""The loop: seeds, exact resume, stopping, several updates per step."""
 
 from __future__ import annotations
 
@@ -38,36 +38,34 @@ def config(env: str, out: Path | None = None, **changes: Any) -> RunConfig:
 
 
 def read_logs(folder: Path) -> tuple[list[dict[str, str]], str]:
-    """Both logs without the clock."""
+    """Return both logs without times."""
     with (folder / "evaluations.csv").open() as file:
         rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
     return rows, (folder / "metrics.jsonl").read_text()
 
 
 def assert_same_end(one: Path, other: Path) -> None:
-    """Byte-equal arrays, equal facts but for the clock, equal logs."""
+    """Compare arrays byte by byte, and metadata and logs without times."""
     paths = [RunFolder(folder).saved_checkpoints()[-1] for folder in (one, other)]
     for group in ("state", "replay", "envs"):
         a, b = ((path / f"{group}.safetensors").read_bytes() for path in paths)
         assert a == b, group
-    facts = [json.loads((path / METADATA).read_text()) for path in paths]
-    for table in facts:
+    metadata = [json.loads((path / METADATA).read_text()) for path in paths]
+    for table in metadata:
         del table["wall_seconds"], table["logs"]
-    assert facts[0] == facts[1]
+    assert metadata[0] == metadata[1]
     assert read_logs(one) == read_logs(other)
 
 
 @pytest.mark.parametrize("env", ["Hopper-v4", "Reacher-v4"])
-def test_a_stopped_and_resumed_run_equals_an_unbroken_one_to_the_byte(
-    env: str, tmp_path: Path
-) -> None:
+def test_a_resumed_run_equals_an_uninterrupted_one_byte_by_byte(env: str, tmp_path: Path) -> None:
     whole = train.train(config(env, tmp_path / "whole", seeds=2), quiet=True)
     part = train.train(config(env, tmp_path / "part", seeds=2, iterations=20), quiet=True)
     train.resume(part, 40, quiet=True)
     assert_same_end(whole, part)
 
 
-def test_a_signal_stops_between_iterations_and_loses_nothing(
+def test_a_run_stopped_by_a_signal_resumes_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = train.train(config("Pendulum-v1", tmp_path / "whole", eval_every=40), quiet=True)
@@ -76,7 +74,7 @@ def test_a_signal_stops_between_iterations_and_loses_nothing(
 
     def interrupted(job: Run) -> StepInfo:
         if job.iteration == 12:
-            os.kill(os.getpid(), signal.SIGTERM)  # as a cluster does when time is up
+            os.kill(os.getpid(), signal.SIGTERM)  # as a cluster does at its time limit
         return advance_once(job)
 
     monkeypatch.setattr(Run, "advance", interrupted)
@@ -88,7 +86,7 @@ def test_a_signal_stops_between_iterations_and_loses_nothing(
     assert_same_end(whole, cut)
 
 
-def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
+def test_a_run_stopped_or_killed_in_warm_up_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = {"eval_every": 6, "iterations": 6}
@@ -118,8 +116,8 @@ def test_a_run_stopped_in_its_warm_up_goes_on_and_one_killed_there_starts_anew(
         assert_same_end(whole, folder)
 
 
-def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:
-    """Logs written past the last checkpoint are cut back, then written again alike."""
+def test_a_crash_after_a_checkpoint_resumes_exactly(tmp_path: Path) -> None:
+    """Lines written after the last checkpoint are removed and written again."""
     whole = train.train(config("Hopper-v4", tmp_path / "whole"), quiet=True)
     killed = train.train(config("Hopper-v4", tmp_path / "killed", iterations=20), quiet=True)
     with (killed / "metrics.jsonl").open("a") as file:
@@ -131,14 +129,14 @@ def test_a_crash_after_a_checkpoint_is_made_good(tmp_path: Path) -> None:
 
 
 def advance(seed: int, seeds: int, iterations: int) -> Run:
-    # LQL: half of NC-LQL's losses to compile, and the same loop.
+    # LQL compiles faster than NC-LQL, and the loop is the same.
     plan = config("Hopper-v4", seed=seed, seeds=seeds, **PLAIN).resolved()
     with Run(plan) as run:
         run.until(iterations)
     return run
 
 
-def test_a_seed_alone_equals_the_same_seed_among_others() -> None:
+def test_a_seed_alone_equals_the_same_seed_with_others() -> None:
     alone, among = advance(2, 1, 6), advance(0, 3, 6)
     for name, ring in alone.replay.rings.items():
         np.testing.assert_allclose(ring[0], among.replay.rings[name][2], atol=1e-5, err_msg=name)
@@ -150,8 +148,8 @@ def test_a_seed_alone_equals_the_same_seed_among_others() -> None:
     assert not np.allclose(*weights)
 
 
-def test_mapped_seeds_equal_seeds_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an accelerator does (vmap) against what a CPU does (a loop)."""
+def test_vmapped_seeds_equal_looped_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vmap, used on accelerators, against a loop, used on CPUs."""
     looped = advance(0, 2, 4)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     mapped = advance(0, 2, 4)
@@ -159,7 +157,7 @@ def test_mapped_seeds_equal_seeds_one_after_the_other(monkeypatch: pytest.Monkey
                  looped.state, mapped.state)  # fmt: skip
 
 
-def test_several_updates_a_step_and_uniform_behaviour() -> None:
+def test_several_updates_per_step_and_random_actions() -> None:
     plan = config("probe", updates_per_iteration=3, random_actions=True).resolved()
     rows: list[dict[str, Any]] = []
 
@@ -176,7 +174,7 @@ def test_several_updates_a_step_and_uniform_behaviour() -> None:
     assert float(actions.std()) == pytest.approx(1 / np.sqrt(3), abs=0.07)
 
 
-def test_warm_up_is_random_is_not_counted_and_learns_nothing() -> None:
+def test_warm_up_makes_no_updates_and_no_iterations() -> None:
     with Run(config("Hopper-v4").resolved()) as job:
         before = jax.tree.map(np.array, job.state)
         for _ in range(34):  # 100 transitions of 3 environments
@@ -188,7 +186,7 @@ def test_warm_up_is_random_is_not_counted_and_learns_nothing() -> None:
     assert job.replay.size == 35 * 3
 
 
-def test_environments_that_cannot_be_saved_restart_and_say_so(
+def test_environments_that_cannot_be_saved_restart_with_a_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = train.train(config("probe", tmp_path / "run", iterations=20),
@@ -198,10 +196,10 @@ def test_environments_that_cannot_be_saved_restart_and_say_so(
     assert read_logs(folder)[0][-1]["iterations"] == "40"
 
 
-def test_a_run_killed_in_its_one_save_starts_anew(
+def test_a_run_killed_in_its_only_save_starts_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is shorter than `checkpoint_every`: its last evaluation is logged, nothing is saved."""
+    """A run shorter than `checkpoint_every` logs its last evaluation before its only save."""
     plan = {"checkpoint_every": 100, "iterations": 6, "eval_every": 3, **PLAIN}
     whole = train.train(config("Pendulum-v1", tmp_path / "whole", **plan), quiet=True)
     killed = tmp_path / "killed"
@@ -212,31 +210,31 @@ def test_a_run_killed_in_its_one_save_starts_anew(
     assert RunFolder(killed).last_evaluation() == 6
     train.resume(killed, quiet=True)
     assert_same_end(whole, killed)
-    shutil.rmtree(killed / "checkpoints")  # but one whose checkpoints were taken away does not
+    shutil.rmtree(killed / "checkpoints")  # one whose checkpoints were deleted is refused
     with pytest.raises(UserError, match="are gone"):
         train.resume(killed, quiet=True)
 
 
 @pytest.mark.parametrize(("evaluated", "begins_again"), [(10, True), (30, False), (40, False)])
-def test_a_run_without_its_checkpoints_is_not_begun_again_over_its_logs(
+def test_a_run_whose_checkpoints_are_gone_is_not_started_over_its_logs(
     evaluated: int, begins_again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = config("Hopper-v4", tmp_path, checkpoint_every=20 if evaluated < 40 else 100)
     plan.resolved().write(tmp_path / "config.json")
-    logged = f"iterations,return\n{evaluated},1.5\n4"  # the last line is torn
+    logged = f"iterations,return\n{evaluated},1.5\n4"  # the last line is incomplete
     (tmp_path / "evaluations.csv").write_text(logged)
-    monkeypatch.setattr(train, "Run", lambda *_, **__: 1 / 0)  # compute begins
+    monkeypatch.setattr(train, "Run", lambda *_, **__: 1 / 0)  # training would begin
     with pytest.raises(ZeroDivisionError if begins_again else UserError, match=r"zero|are gone"):
         train.resume(tmp_path)
     assert (tmp_path / "evaluations.csv").read_text() == logged
 
 
-def test_an_evaluator_that_cannot_be_built_leaves_nothing_open(
+def test_environments_are_closed_if_the_evaluator_cannot_be_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = []
-    monkeypatch.setattr(VectorEnv, "close", lambda envs: closed.append(envs))
+    monkeypatch.setattr(VectorEnv, "close", lambda envs, **_: closed.append(envs))
     monkeypatch.setattr(callbacks, "Evaluator", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train.train(config("Pendulum-v1", tmp_path / "run"), quiet=True)
-    assert len(closed) == 1
+    assert len(closed) == 2  # the check of the task, and the run

@@ -1,4 +1,4 @@
-"""A run whose agent scales observations and rewards: its statistics are saved and go on exactly."""
+"""Exact resume of a run whose agent scales observations and rewards."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def config() -> RunConfig:
 
 
 def copied(saved: CheckpointData) -> CheckpointData:
-    """Arrays of its own, as a file has: the run goes on writing into its replay."""
+    """Copy the arrays, because the run continues to write into its replay buffer."""
     groups = saved.arrays.items()
     arrays = {group: {name: np.copy(a) for name, a in named.items()} for group, named in groups}
     return CheckpointData(arrays, saved.metadata)
 
 
-def test_a_run_taken_up_again_scales_as_if_it_had_not_stopped() -> None:
+def test_a_resumed_run_continues_its_scaling_statistics() -> None:
     with Run(config()) as whole:
         whole.until(CUT)
         saved = copied(whole.checkpoint({}))

@@ -1,4 +1,4 @@
-"""What asks a run to stop: saved first, told by the exit code, and never in the middle of JAX."""
+"""Signals: the run is saved first, the exit code tells, and JAX is never interrupted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def send(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS, ids=lambda number: number.name)
-def test_the_first_asks_for_a_stop_and_the_second_does_not_wait(number: signal.Signals) -> None:
+def test_the_first_signal_asks_to_stop_and_the_second_raises(number: signal.Signals) -> None:
     outer = signal.signal(number, signal.SIG_DFL)  # ignored where tests run in the background
     try:
         with pytest.raises(KeyboardInterrupt) as caught, listening() as signals:
@@ -45,29 +45,29 @@ def test_the_first_asks_for_a_stop_and_the_second_does_not_wait(number: signal.S
         signal.signal(number, outer)
 
 
-def test_what_another_heeds_or_ignores_is_left_to_it() -> None:
+def test_signals_with_a_handler_or_ignored_are_left_alone() -> None:
     """nohup, and a cluster's own tools."""
-    heard: list[int] = []
+    received: list[int] = []
     old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    warned = signal.signal(signal.SIGUSR2, lambda number, _: heard.append(number))
+    warned = signal.signal(signal.SIGUSR2, lambda number, _: received.append(number))
     try:
         with listening() as signals:
             send(signal.SIGHUP)
             send(signal.SIGUSR2)
-        assert signals.received == [] and heard == [signal.SIGUSR2]
+        assert signals.received == [] and received == [signal.SIGUSR2]
     finally:
         signal.signal(signal.SIGHUP, old)
         signal.signal(signal.SIGUSR2, warned)
 
 
-def test_in_the_middle_of_jax_a_second_signal_waits_for_it() -> None:
-    """Raised while JAX traces or compiles, KeyboardInterrupt can take the process with it."""
+def test_a_second_signal_waits_until_jax_returns() -> None:
+    """KeyboardInterrupt while JAX traces or compiles can end the process."""
     passed: list[str] = []
 
     def traced(x: Any) -> Any:
         send(signal.SIGINT)
         send(signal.SIGINT)
-        time.sleep(0.3)  # asked again meanwhile
+        time.sleep(0.3)  # sent again meanwhile
         passed.append("traced")
         return x + 1
 
@@ -87,7 +87,7 @@ class Early(Callback):
         send(signal.SIGTERM)
 
 
-def test_a_signal_before_the_first_step_leaves_a_run_that_can_start(tmp_path: Path) -> None:
+def test_a_signal_before_the_first_step_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
     fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
     config = RunConfig("toys:wide", out=str(tmp_path / "run"), **fields)
     with pytest.raises(Stopped, match="iteration 0") as caught:
@@ -102,8 +102,8 @@ LONG = "--iterations 1000000 --eval-every 1000000 --warmup 60 --batch-size 8 --c
 LONG += "--num-envs 2 --log-every 10 --async-envs --out run"
 
 
-def test_sigterm_to_the_group_of_processes_saves_and_leaves_nothing(tmp_path: Path) -> None:
-    """As a cluster or a terminal sends it: the environments, in processes, hear it too."""
+def test_sigterm_to_the_process_group_saves_and_leaves_no_process(tmp_path: Path) -> None:
+    """A cluster or terminal sends it to the environments' processes too."""
     path = os.pathsep.join([*sys.path, str(Path(__file__).parent.parent)])
     process = subprocess.Popen(
         START + LONG.split(),
@@ -118,7 +118,7 @@ def test_sigterm_to_the_group_of_processes_saves_and_leaves_nothing(tmp_path: Pa
     while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < end:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGTERM)
-    said, _ = process.communicate(timeout=60)  # its pipe closes when the last process has ended
-    assert process.returncode == 143, said
-    assert "langevinrl resume run" in said and "Traceback" not in said
+    output, _ = process.communicate(timeout=60)  # its pipe closes when the last process has ended
+    assert process.returncode == 143, output
+    assert "langevinrl resume run" in output and "Traceback" not in output
     assert RunFolder(tmp_path / "run").saved_iteration() >= 10

@@ -1,4 +1,4 @@
-"""What a new run and a resumed one refuse, and leave as it was."""
+"""Folders that train and resume refuse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langevinrl.model import Model
 from langevinrl.runs import train
 
 
-def test_a_new_run_leaves_alone_what_is_not_its_own(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "best").mkdir(parents=True)
     (tmp_path / "metrics.jsonl").write_text("precious")
     with pytest.raises(UserError, match=r"has metrics\.jsonl, checkpoints but no config\.json"):
@@ -30,14 +30,12 @@ def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "metrics.jsonl").read_text() == "precious"
 
 
-def test_resuming_what_is_no_run_says_so(tmp_path: Path) -> None:
+def test_resuming_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"config\.json"):
         train.resume(tmp_path)
 
 
-def test_a_saved_model_cannot_go_on_learning_and_is_told_from_a_run(
-    tiny_run: Path, tmp_path: Path
-) -> None:
+def test_a_saved_model_cannot_be_resumed(tiny_run: Path, tmp_path: Path) -> None:
     Model.load(tiny_run).save(tmp_path / "model")
     with pytest.raises(UserError, match=r"lacks replay, envs: it is a saved model"):
         train.resume(tmp_path / "model")

@@ -7,7 +7,6 @@ import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 
@@ -41,20 +40,6 @@ class Stopped(Interrupted):
             number,
         )
         self.folder = folder
-
-
-class Trained(NamedTuple):
-    """A run that has ended, and the signal that stopped it early, if one did."""
-
-    run: Run
-    folder: Path
-    stopped_by: int | None
-
-    def require_finished(self) -> Path:
-        """Return the folder; raise Stopped if a signal stopped the run."""
-        if self.stopped_by is not None:
-            raise Stopped(self.run.iteration, self.folder, self.stopped_by)
-        return self.folder
 
 
 class PrepareFolder(Callback):
@@ -100,7 +85,7 @@ def finish(
     log_positions: dict[str, int] | None,
     callbacks: Sequence[Callback],
     quiet: bool,
-) -> Trained:
+) -> Path:
     """Train to the end, or until a signal, and save a checkpoint in both cases."""
     folder, config = prepare.folder, run.config
     record, signals = Record(folder, log_positions), current_signals()
@@ -125,5 +110,6 @@ def finish(
         raise
     except (OSError, MemoryError, jax.errors.JaxRuntimeError) as error:
         raise _explain(error, folder) or error from None
-    stopped = signals.received and run.iteration < config.length
-    return Trained(run, folder.path, signals.received[0] if stopped else None)
+    if signals.received and run.iteration < config.length:
+        raise Stopped(run.iteration, folder.path, signals.received[0])
+    return folder.path

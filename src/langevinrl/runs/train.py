@@ -16,7 +16,7 @@ from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.checks import field_mistakes
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.finish import PrepareFolder, Trained, finish
+from langevinrl.runs.finish import PrepareFolder, finish
 from langevinrl.runs.loop import Run
 from langevinrl.runs.signals import listening
 from langevinrl.storage import checkpoint
@@ -29,6 +29,7 @@ from langevinrl.storage.reserve import lock_run, require_available, reserve
 from langevinrl.storage.trust import importing_names, require_outside, require_trusted
 
 
+@listening()
 def train(
     config: RunConfig,
     *,
@@ -46,23 +47,6 @@ def train(
     runs/AGENT-ENV-SEED, or the next of -2, -3 ... that holds no run.  `overwrite` deletes a run
     that is there.  `lock` is one that the caller has on `out`.
     """
-    trained = train_run(
-        config, env=env, callbacks=callbacks, quiet=quiet, overwrite=overwrite, lock=lock
-    )
-    return trained.require_finished()
-
-
-@listening()
-def train_run(
-    config: RunConfig,
-    *,
-    env: EnvFactory | None,
-    callbacks: Sequence[Callback],
-    quiet: bool,
-    overwrite: bool,
-    lock: FolderLock | None = None,
-) -> Trained:
-    """Train from scratch, as `train` does, and return the run."""
     numbered = config.out is None and not overwrite
     require_none(_mistakes(config, env, check_folder=not numbered and not overwrite))
     config = config.resolved()
@@ -98,6 +82,7 @@ def _mistakes(config: RunConfig, env: EnvFactory | None, check_folder: bool) -> 
     return found
 
 
+@listening()
 def resume(
     path: str | Path,
     iterations: int | None = None,
@@ -120,42 +105,13 @@ def resume(
     `trust` allows others, and `env` replaces the environment.  A folder where another process
     trains is refused; `lock` is one that the caller, such as a sweep, has on it.
     """
-    changes = {"iterations": iterations, "eval_every": eval_every, "on_env_error": on_env_error}
-    trained = resume_run(
-        path,
-        changes,
-        env=env,
-        callbacks=callbacks,
-        quiet=quiet,
-        accept_changes=accept_changes,
-        trust=trust,
-        lock=lock,
-    )
-    return trained.require_finished()
-
-
-@listening()
-def resume_run(
-    path: str | Path,
-    changes: dict[str, Any],
-    *,
-    env: str | EnvFactory | None,
-    callbacks: Sequence[Callback],
-    quiet: bool,
-    trust: bool,
-    accept_changes: bool = False,
-    lock: FolderLock | None = None,
-) -> Trained:
-    """Continue a stopped run, as `resume` does, and return it.
-
-    `changes` are the fields to replace; None leaves a field alone.
-    """
     folder = RunFolder(path)
     config = read_config(folder, trust, env)
     trusted = config.imported() if env in (None, config.env) else []
     held = lock_run(folder, lock)
     try:
         saved = _last_checkpoint(folder, config, accept_changes)
+        changes = {"iterations": iterations, "eval_every": eval_every, "on_env_error": on_env_error}
         config = _resume_config(config, folder, saved, changes)
         if config.compilation_cache:
             use_cache()
