@@ -50,9 +50,7 @@ def train(
     numbered = config.out is None and not overwrite
     require_none(_mistakes(config, env, check_folder=not numbered and not overwrite))
     config = config.resolved()
-    if config.compilation_cache:
-        use_cache()
-    run = Run(config, env=env)
+    run = _build(config, env)
     try:
         folder, held = reserve(str(config.out), numbered=numbered, overwrite=overwrite, lock=lock)
     except BaseException:
@@ -65,6 +63,16 @@ def train(
     finally:
         if lock is None:
             held.release()
+
+
+def _build(
+    config: RunConfig, env: str | EnvFactory | None, start: CheckpointData | None = None
+) -> Run:
+    """Build a run that uses the compilation cache, if its configuration allows it."""
+    if config.compilation_cache:
+        use_cache()
+    factory = as_factory(env, config.env_kwargs) if isinstance(env, str) else env
+    return Run(config, env=factory, start=start)
 
 
 def _mistakes(config: RunConfig, env: EnvFactory | None, check_folder: bool) -> list[str]:
@@ -98,12 +106,11 @@ def resume(
 ) -> Path:
     """Continue a stopped run from its last checkpoint, up to `iterations` if given.
 
-    `eval_every` and `on_env_error` replace those of the run.  A `config.json` that was changed in
-    other fields is refused without `accept_changes`.  A run that was killed before its first
-    checkpoint starts again; one whose checkpoints were deleted is refused.  Custom agents and
-    environments that the folder names are imported only if this user's own `train` wrote it;
-    `trust` allows others, and `env` replaces the environment.  A folder where another process
-    trains is refused; `lock` is one that the caller, such as a sweep, has on it.
+    `eval_every` and `on_env_error` replace those of the run.  Other changes of `config.json` are
+    refused without `accept_changes`.  A run that was killed before its first checkpoint starts
+    again; one whose checkpoints were deleted is refused.  Custom agents and environments that the
+    folder names are imported only if this user's own `train` wrote it; `trust` allows others, and
+    `env` replaces the environment.  `lock` is one that the caller, such as a sweep, has on it.
     """
     folder = RunFolder(path)
     config = read_config(folder, trust, env)
@@ -113,11 +120,8 @@ def resume(
         saved = _last_checkpoint(folder, config, accept_changes)
         changes = {"iterations": iterations, "eval_every": eval_every, "on_env_error": on_env_error}
         config = _resume_config(config, folder, saved, changes)
-        if config.compilation_cache:
-            use_cache()
-        factory = as_factory(env, config.env_kwargs) if isinstance(env, str) else env
         positions = saved.metadata["logs"] if saved else None
-        run = Run(config, env=factory, start=saved)
+        run = _build(config, env, saved)
         del saved  # the run drops it once restored, so that memory holds one replay, not two
         prepare = PrepareFolder(folder, held, new=False, trusted=trusted)
         return finish(run, prepare, positions, callbacks, quiet)
