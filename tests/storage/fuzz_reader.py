@@ -1,4 +1,4 @@
-"""A fuzz target over the reader of checkpoints: whatever bytes it is given, it answers in words.
+"""Fuzz test of the checkpoint reader: any bytes are read or refused with a UserError.
 
     python tests/storage/fuzz_reader.py [SECONDS] [SEED]
 

@@ -1,4 +1,4 @@
-"""The compilation cache: where it lies, when it is off, and that programs are kept there."""
+"""Compilation cache: its folder, when it is off, and that programs are stored there."""
 
 from __future__ import annotations
 

@@ -32,19 +32,6 @@ def crash(*args: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_load_returns_what_was_saved(tmp_path: Path) -> None:
-    path = save(RunFolder(tmp_path), 12, saved(1.5))
-    assert path.name == "000000012"
-    found = load(RunFolder(tmp_path))
-    assert found.metadata == {"iteration": 1.5}
-    assert found.arrays.keys() == {"state", "envs"}
-    for group, arrays in saved(1.5).arrays.items():
-        for name, array in arrays.items():
-            copy = found.arrays[group][name]
-            assert (copy.shape, copy.dtype) == (array.shape, array.dtype)
-            np.testing.assert_array_equal(copy, array)
-
-
 def test_load_reads_only_the_groups_asked_for(tmp_path: Path) -> None:
     save(RunFolder(tmp_path), 1, saved(1.0))
     assert load(RunFolder(tmp_path), groups=["envs"]).arrays.keys() == {"envs"}

@@ -1,4 +1,4 @@
-"""Whatever happens to a file of a checkpoint is found, and the one before it is used, aloud."""
+"""Damaged checkpoints are detected, and the one before is used with a warning."""
 
 from __future__ import annotations
 

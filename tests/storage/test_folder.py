@@ -1,4 +1,4 @@
-"""A run folder: what lies there, what a new run may not touch, and logs cut back on resume."""
+"""Run folders: their kind, files that a new run must not touch, and logs cut on resume."""
 
 from __future__ import annotations
 

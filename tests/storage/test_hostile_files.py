@@ -1,4 +1,4 @@
-"""Files that no run of ours wrote: one sentence each, at once, and nothing outside is touched."""
+"""Files that no run wrote: each gives one sentence, and nothing outside is touched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_huge(path: Path) -> None:
         file.truncate(MAX_BYTES + 2)  # takes no room on the disk
 
 
-STRANGE: dict[str, Callable[[Path], object]] = {
+ODD: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
     "zeros without end": lambda path: path.symlink_to("/dev/zero"),
     "a folder": lambda path: path.mkdir(),
@@ -41,19 +41,19 @@ STRANGE: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", ODD)
 def test_odd_configuration_gives_one_sentence(kind: str, tmp_path: Path) -> None:
-    STRANGE[kind](tmp_path / "config.json")
+    ODD[kind](tmp_path / "config.json")
     with pytest.raises(UserError, match=r"config\.json"):
         RunConfig.parse(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("verb", ["evaluate", "resume", "export", "train"])
 def test_every_verb_refuses_an_odd_configuration(
     kind: str, verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    STRANGE[kind](tmp_path / "config.json")
+    ODD[kind](tmp_path / "config.json")
     what = tmp_path / "config.json" if verb == "train" else tmp_path
     with pytest.raises(SystemExit) as caught:
         cli.main([verb, str(what)])
@@ -62,28 +62,28 @@ def test_every_verb_refuses_an_odd_configuration(
     assert os.listdir(tmp_path) == ["config.json"]
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", ODD)
 def test_odd_sweep_or_spaces_file_gives_one_sentence(
     kind: str, tiny_run: Path, tmp_path: Path
 ) -> None:
-    STRANGE[kind](tmp_path / "sweep.json")
+    ODD[kind](tmp_path / "sweep.json")
     with pytest.raises(UserError, match=r"sweep\.json"):
         SweepFolder(tmp_path)
     model = shutil.copytree(tiny_run, tmp_path / "model")
     (model / "spaces.json").unlink()
-    STRANGE[kind](model / "spaces.json")
+    ODD[kind](model / "spaces.json")
     with pytest.raises(UserError, match=r"spaces\.json"):
         Model.load(model)
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("name", ["config.json", "evaluations.csv", "versions.json"])
 def test_report_reads_or_refuses_an_odd_file(
     kind: str, name: str, tiny_run: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / name).unlink()
-    STRANGE[kind](folder / name)
+    ODD[kind](folder / name)
     try:
         find_runs([folder])
     except UserError as error:

@@ -1,4 +1,4 @@
-"""Runs in odd places and moments: strange names, links, no home, a clock that jumps."""
+"""Runs with odd paths, links, no home, and a clock that jumps."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Break(Callback):
     def on_step(self, run: Run, info: StepInfo) -> None:
         if self.how == "vanished":
             shutil.rmtree(self.folder)
-            (self.folder / "checkpoints" / "x").open("w")  # as whoever writes there next
+            (self.folder / "checkpoints" / "x").open("w")
         if self.how == "memory":
             raise MemoryError
         raise OSError(getattr(errno, self.how), os.strerror(getattr(errno, self.how)))

@@ -1,4 +1,4 @@
-"""A folder from a stranger runs nothing; one's own is gone on with by one command."""
+"""A received folder imports nothing; the user's own is resumed by one command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LURE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nfrom 
 
 
 @pytest.fixture
-def stranger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def new_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Another user, who has trained nothing; the user's state folder."""
     monkeypatch.setenv(trust.VARIABLE, str(tmp_path / "state"))
     monkeypatch.setattr(trust, "_remembered", {})
@@ -38,7 +38,7 @@ def stranger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lure(stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lure(new_user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A module outside of any run that leaves a file `ran` when it is imported."""
     place = tmp_path / "elsewhere"
     place.mkdir()
@@ -49,7 +49,7 @@ def lure(stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def sent(tiny_run: Path, place: Path, **fields: Any) -> Path:
-    """A run with other names in its configuration, made by someone who knows the format."""
+    """Return a run with other names in its configuration and valid digests."""
     folder = shutil.copytree(tiny_run, place)
     table = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(table | fields))
@@ -147,10 +147,10 @@ def test_trusted_run_stays_trusted_when_moved(
 
 @pytest.mark.parametrize("state", ["", "a file"])
 def test_without_a_state_folder_resume_asks_for_trust(
-    tmp_path: Path, stranger: Path, monkeypatch: pytest.MonkeyPatch, state: str
+    tmp_path: Path, new_user: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     if state:
-        stranger.touch()
+        new_user.touch()
     else:
         monkeypatch.delenv(trust.VARIABLE)
         monkeypatch.delenv("XDG_STATE_HOME", raising=False)
@@ -167,9 +167,9 @@ def no_home() -> Path:
     raise RuntimeError("no home")
 
 
-def test_damaged_record_of_trust_is_ignored(stranger: Path) -> None:
+def test_damaged_record_of_trust_is_ignored(new_user: Path) -> None:
     trust.remember(["env toys:wide"])
-    (record,) = (stranger / "trained").iterdir()
+    (record,) = (new_user / "trained").iterdir()
     for text in (
         "{",
         "[]",
@@ -182,7 +182,7 @@ def test_damaged_record_of_trust_is_ignored(stranger: Path) -> None:
 
 
 def test_nothing_is_imported_from_inside_a_run_folder(
-    tiny_run: Path, stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_run: Path, new_user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sent(tiny_run, tmp_path / "sent", env="inner:wide")
     (folder / "inner.py").write_text(LURE)
@@ -216,7 +216,7 @@ def test_current_folder_is_searched_last_and_never_in_a_run(
 
 
 def test_command_line_imports_no_package_from_the_current_folder(tmp_path: Path) -> None:
-    """As `python -m`, which by itself would look in the current folder first."""
+    """`python -m` alone would search the current folder first."""
     for name in ("tyro", "rich", "jax", "gymnasium"):
         (tmp_path / f"{name}.py").write_text(LURE)
     done = subprocess.run(
@@ -256,7 +256,7 @@ def test_received_sweep_imports_nothing(lure: Path, tmp_path: Path) -> None:
 
 
 def test_compiled_programs_of_a_received_sweep_are_not_run(
-    stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tell(place: Path | None = None) -> None:
         raise UserError(f"programs of {place}")

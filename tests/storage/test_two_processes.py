@@ -1,4 +1,4 @@
-"""Two processes at one folder: one has it, the other is told, and the run is as if alone."""
+"""Two processes and one folder: one trains, the other is refused, and the run is not affected."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def begun(out: Path) -> Path:
 
 
 def ended(processes: list[subprocess.Popen[str]]) -> list[int]:
-    """Exit codes in order; whoever was refused said why in one sentence."""
+    """Return exit codes in order; a refused process gave one sentence."""
     codes = []
     for process in processes:
         _, said = process.communicate(timeout=240)

@@ -80,7 +80,7 @@ class RayCluster:
 
 @contextlib.contextmanager
 def ray_cluster() -> Iterator[RayCluster]:
-    """A cluster for the time of the block; nothing of it is left, whatever happens inside.
+    """A cluster for the time of the block, removed completely afterwards.
 
     Its folder is not pytest's: the paths of Ray's sockets in it may have 107 characters only.
     """

@@ -129,7 +129,7 @@ class SlurmCluster:
 
 @contextlib.contextmanager
 def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A cluster for the time of the block; nothing of it is left, whatever happens inside.
+    """A cluster for the time of the block, removed completely afterwards.
 
     Its daemons and jobs have SLURM_CONF; slurmstepd, which watches a job, is no child of any daemon
     and wipes its environment, but it has a socket in the cluster's folder.

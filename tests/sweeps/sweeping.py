@@ -54,5 +54,5 @@ def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
     """Wait for something that other processes bring about."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)

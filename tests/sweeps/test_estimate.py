@@ -1,4 +1,4 @@
-"""Time told in advance, from a few iterations of each kind of run."""
+"""Time estimates from a few iterations of each kind of run."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from langevinrl.sweeps.queue import SweepFolder
 from langevinrl.sweeps.start import sweep
 
 Sweeper = subprocess.Popen[str]
-LONG = {"iterations": 3_000, "eval_every": 1_000, "checkpoint_every": 20}
+LONG = {"iterations": 1_500, "eval_every": 750, "checkpoint_every": 20}
 
 
 def start(configs: list[RunConfig], out: Path, *words: str) -> Sweeper:

@@ -23,14 +23,7 @@ def test_slots_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     on_cores(monkeypatch, 4)
     assert [slot.cores for slot in find_slots(90)] == [(0,), (1,), (2,), (3,)]
     assert [slot.cores for slot in find_slots(90, workers=2)] == [(0, 2), (1, 3)]
-
-
-def test_few_jobs_share_the_cores_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_cores(monkeypatch, 4)
     assert [slot.cores for slot in find_slots(1)] == [(0, 1, 2, 3)]
-
-
-def test_one_slot_per_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on_cores(monkeypatch, 8, ["0", "1"])
     assert [slot.gpu for slot in find_slots(90)] == ["0", "1"]
     assert find_slots(90)[1].environment({})["CUDA_VISIBLE_DEVICES"] == "1"

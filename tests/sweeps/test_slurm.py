@@ -71,7 +71,7 @@ def test_preempted_job_saves_is_queued_again_and_continues_exactly(
 
     def disturb() -> None:
         until(lambda: all(has_begun(job) for job in jobs))
-        numbers = [(job.state / NUMBER).read_text() for job in jobs]
+        numbers = [(job.state / NUMBER).read_text().strip() for job in jobs]
         cluster.run("scancel", "--signal=USR2", "--batch", numbers[0])
         cluster.run("scontrol", "requeue", numbers[1])
 
@@ -115,7 +115,7 @@ def test_preempted_job_continues_exactly_with_the_local_executor(
 
     def warn() -> None:
         until(lambda: has_begun(jobs[0]))
-        number = (jobs[0].state / NUMBER).read_text()
+        number = (jobs[0].state / NUMBER).read_text().strip()
         [process] = with_variable("SUBMITIT_LOCAL_JOB_ID", number)
         os.kill(process, signal.SIGUSR2)
 

@@ -22,7 +22,7 @@ KINDS = {
     "I64": "<i8", "U64": "<u8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
 }  # fmt: skip
 NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
-MAX_HEADER = 100_000_000  # bytes, as the format says
+MAX_HEADER = 100_000_000  # bytes, the limit of the format
 PIECE = 2**23  # bytes written at a time
 
 

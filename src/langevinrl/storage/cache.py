@@ -1,4 +1,4 @@
-"""Compiled programs kept on disk, so that the second start of a run does not compile again."""
+"""Cache of compiled programs on disk, so that a second start does not compile again."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from pathlib import Path
 
 from langevinrl.storage.files import user_folder
 
-# Where programs are kept, or "off"; without it, in the user's cache folder.
+# The folder of the cache, or "off"; by default in the user's cache folder.
 VARIABLE = "LANGEVINRL_CACHE"
-MIN_COMPILE_SECONDS = 0.2  # what compiles sooner is not worth a file
+MIN_COMPILE_SECONDS = 0.2  # faster compilations are not cached
 
 
 def use_cache(place: Path | None = None) -> Path | None:
-    """Keep compiled programs below `place`, or in the user's cache folder; says where.
+    """Cache compiled programs below `place`, or in the user's cache folder; return the folder.
 
-    None if there is no such place, if the variable LANGEVINRL_CACHE is "off", or if this process
-    already has a cache of someone's choosing: JAX's own setting is left as it is unless `place` is
-    given.  A cache decides how soon a run starts, never what it learns.
+    Returns None if there is no writable folder, if LANGEVINRL_CACHE is "off", or if JAX already has
+    a cache and no `place` is given.
     """
     import jax
     from jax.experimental.compilation_cache import compilation_cache
@@ -28,22 +27,22 @@ def use_cache(place: Path | None = None) -> Path | None:
     parent = cache_folder() if place is None else place
     if parent is None:
         return None
-    # Each machine its own: code made for one processor need not run on another.
+    # A folder per machine: code for one processor may not run on another.
     folder = parent / os.uname().nodename / f"jax-{jax.__version__}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:  # a home that cannot be written to: every start compiles, and nothing breaks
+    except OSError:  # not writable: every start compiles
         return None
     if not os.access(folder, os.W_OK):
         return None
     jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
     jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_SECONDS)  # type: ignore[no-untyped-call]
-    compilation_cache.reset_cache()  # JAX looks once only, at its first compilation
+    compilation_cache.reset_cache()  # JAX reads the setting at its first compilation only
     return folder
 
 
 def cache_folder() -> Path | None:
-    """$LANGEVINRL_CACHE, $XDG_CACHE_HOME/langevinrl or ~/.cache/langevinrl; None if none is."""
+    """Return $LANGEVINRL_CACHE, $XDG_CACHE_HOME/langevinrl or ~/.cache/langevinrl."""
     return user_folder(VARIABLE, "XDG_CACHE_HOME", ".cache")
 
 

@@ -56,7 +56,7 @@ class CheckpointData(NamedTuple):
 def save(folder: RunFolder, iteration: int, checkpoint: CheckpointData, *, keep: int = 1) -> Path:
     """Write `checkpoints/<iteration>` whole or not at all, then remove all but the last `keep`.
 
-    Only folders with names of ours are removed: others are the user's.
+    Only folders with names of checkpoints are removed: others are the user's.
     """
     place = folder.checkpoints
     final = place / checkpoint_name(iteration)

@@ -8,7 +8,8 @@ import json
 import os
 import stat
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,37 +61,40 @@ def read_json(path: Path, what: str, max_bytes: int = MAX_BYTES) -> Any:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically, with default permissions; a link at `path` is replaced."""
-    draft = _draft(path)
-    try:
-        draft.unlink(missing_ok=True)
-        try:
-            write_new(draft, [text.encode()])
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {reason_of(error)}") from error
+    with _draft_of(path, text) as draft:
+        draft.replace(path)
 
 
 def create_text(path: Path, text: str) -> bool:
     """Write a new file atomically; return False if one exists, also if it was made just now."""
-    draft, content = _draft(path), [text.encode()]
-    try:
-        draft.unlink(missing_ok=True)
+    with _draft_of(path, text) as draft:
         try:
-            write_new(draft, content)
             os.link(draft, path)
+        except FileExistsError:
+            return False
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            write_new(path, content)  # not atomic, but never over another's file
+            try:
+                write_new(path, [text.encode()])  # not atomic, but never over another's file
+            except FileExistsError:
+                return False
+    return True
+
+
+@contextmanager
+def _draft_of(path: Path, text: str) -> Iterator[Path]:
+    """Write a temporary file next to `path`, with a name that no other process or thread uses."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
+    try:
+        draft.unlink(missing_ok=True)
+        try:
+            write_new(draft, [text.encode()])
+            yield draft
         finally:
             draft.unlink(missing_ok=True)
-    except FileExistsError:
-        return False
     except OSError as error:
         raise UserError(f"cannot write {path}: {reason_of(error)}") from error
-    return True
 
 
 def write_new(path: Path, pieces: Iterable[Any]) -> FileDigest:
@@ -132,11 +136,6 @@ def sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _draft(path: Path) -> Path:
-    """Return a temporary name beside a file that no other process or thread uses."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
 
 
 def user_folder(own: str, shared: str, at_home: str) -> Path | None:

@@ -29,7 +29,10 @@ def require_metadata(metadata: dict[str, Any], config: RunSizes) -> None:
     done = max(0, steps - config.warmup_steps) if is_count(steps) else None
     checks: dict[str, tuple[Callable[[Any], bool], str]] = {
         "step": (is_count, "a whole number from 0"),
-        "iteration": (lambda value: is_count(value) and value == done, f"{done}, as step says"),
+        "iteration": (
+            lambda value: is_count(value) and value == done,
+            f"{done}, which follows from step",
+        ),
         "wall_seconds": (_is_time, "a number of seconds"),
         "logs": (_is_table_of_counts, "the lengths of the logs"),
         "envs": (lambda value: _is_list_of(dict | None, value, num_envs), f"{num_envs} states"),

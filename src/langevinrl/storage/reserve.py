@@ -19,7 +19,7 @@ from langevinrl.storage.locks import FolderLock, acquire, describe_holder
 
 
 class _TakenError(UserError):
-    """The folder is in use; a numbered one beside it may be free."""
+    """The folder is in use; one with a number may be free."""
 
 
 def require_available(folder: RunFolder) -> None:

@@ -1,13 +1,12 @@
-"""Which names of a file may be followed.  Needs no JAX.
+"""Checks of the names in a file that would be imported.  Needs no JAX.
 
-Importing a module runs its code, so that a folder from someone else could run anything by naming
-it.  A name that a file holds is therefore a Gymnasium id of an installed package, or it is one
-that this user has trained with before, or the user says `trust`.
+Importing a module runs its code, so a folder from someone else could run anything by naming a
+module.  A name in a file is therefore imported only if it is a Gymnasium id of an installed
+package, if this user has trained with it before, or if the user allows it with `trust`.
 
-What the user has trained with is recorded in the user's state folder: each name with its arguments
-and the file that its module was.  Not in the folder of the run, for whoever sends that could write
-a record too; and not by the folder's place, so that a run may be moved and copied.  A stranger's
-folder can then have run what its reader has run already, from the same file, and nothing else.
+The names that a user has trained with are recorded in the user's state folder, each with its
+arguments and the file of its module.  The run folder holds no such record, as its sender could
+write one.  The record does not depend on the run's path, so that a run can be moved and copied.
 """
 
 from __future__ import annotations
@@ -27,29 +26,28 @@ from langevinrl.errors import UserError, field, in_command_line
 from langevinrl.storage.files import read_json, user_folder, write_text
 from langevinrl.storage.folder import CHECKPOINTS, CONFIG, SWEEP, VERSIONS
 
-VARIABLE = "LANGEVINRL_STATE"  # where records are kept; without it, in the user's state folder
-# Written into configurations by our own studies and timings.
+VARIABLE = "LANGEVINRL_STATE"  # folder of the records; by default in the user's state folder
+# Names that our own studies and timings write into configurations.
 OURS = ("langevinrl.studies.bandit.env:make", "langevinrl.bench.latency:half_cheetah")
-# Gymnasium's and Shimmy's ids that make what an argument names, by a registry of its own.
-_DOORS_ELSEWHERE = re.compile(r"GymV2\d|.*compatib", re.IGNORECASE)
-# module:name, as an environment or an agent of one's own is given.
-MODULE_NAME = re.compile(r"[\w.]+:[\w.<>-]+")
-_remembered: dict[str, list[list[str]]] = {}  # of this process, where nothing can be written
+# Ids of Gymnasium and Shimmy that make an environment named by an argument.
+_INDIRECT = re.compile(r"GymV2\d|.*compatib", re.IGNORECASE)
+MODULE_NAME = re.compile(r"[\w.]+:[\w.<>-]+")  # module:name
+_remembered: dict[str, list[list[str]]] = {}  # by this process
 
 
 def importing_names(agent: str, env: str, env_kwargs: Mapping[str, Any]) -> list[str]:
-    """What a run of these would import by name; nothing for registered agents and tasks."""
+    """Return the names that a run would import; none for registered agents and tasks."""
     found = [f"agent {agent}"] if ":" in agent else []
     texts = list(_texts(env_kwargs))
     foreign = ":" in env and not (env in OURS and not texts)
-    if foreign or _DOORS_ELSEWHERE.match(env) or any(map(MODULE_NAME.fullmatch, texts)):
-        beside = f" {json.dumps(env_kwargs, sort_keys=True, default=str)}" if env_kwargs else ""
-        found.append(f"env {env}{beside}")
+    if foreign or _INDIRECT.match(env) or any(map(MODULE_NAME.fullmatch, texts)):
+        arguments = f" {json.dumps(env_kwargs, sort_keys=True, default=str)}" if env_kwargs else ""
+        found.append(f"env {env}{arguments}")
     return found
 
 
 def _texts(value: Any) -> Iterable[str]:
-    """Every text in a value that JSON can hold."""
+    """Yield every text in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -61,9 +59,10 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def require_trusted(place: Path, names: Iterable[str], trust: bool = False) -> None:
-    """Refuses to follow names that a file holds, unless trusted or trained with before.
+    """Raise if a file names something to import that the user has not trained with before.
 
-    `place` is the folder of a run, a model or a sweep, or a file that configures some.
+    place: the folder of a run, a model or a sweep, or a file that configures some
+    trust: allow the names, now and later
     """
     names = list(names)
     for name in names:
@@ -73,43 +72,43 @@ def require_trusted(place: Path, names: Iterable[str], trust: bool = False) -> N
             own = f", or name your own with {field('env')}" if what == "environment" else ""
             raise UserError(
                 f"{place} names the {what} {_word(name)!r}, which would be imported and called, "
-                "and you have not trained with it before: whoever sent it could run anything so. "
-                f"If you know it, say so with {field('trust', True)}{own}"
+                "and you have not trained with it before: its sender could run any code this way. "
+                f"If you know it, allow it with {field('trust', True)}{own}"
             )
     if trust:
-        remember(names)  # so that it is asked once
+        remember(names)  # asked once only
     if names and in_command_line():
         search_here()
 
 
 def require_outside(place: Path, name: str) -> None:
-    """Refuses `module:name` whose module lies in the folder: a run's folder is never imported from.
+    """Raise if the module of `module:name` is inside the folder of a run.
 
-    Finding where a module lies imports nothing.
+    Finding a module's file imports nothing.
     """
     if not place.is_dir() and not _holds_a_run(place.parent):
-        return  # a file beside its author's modules
+        return  # a file next to its author's modules
     inside = (place if place.is_dir() else place.parent).resolve()
     if any(Path(found).is_relative_to(inside) for found in _files_of(name)):
         raise UserError(
-            f"{name!r} would be imported from inside {place}, which is never done: a folder "
-            "that is sent around could run anything so. Move the module elsewhere"
+            f"{name!r} would be imported from inside {place}, which is never done: the sender of a "
+            "folder could run any code this way. Move the module elsewhere"
         )
 
 
 def _word(name: str) -> str:
-    """The name itself, as a configuration has it."""
+    """Return the name without its kind and its arguments."""
     return name.partition(" ")[2].partition(" {")[0]
 
 
 def _files_of(name: str) -> list[str]:
-    """Where the package of `module:name` lies: its file, or its folders; nothing if not found."""
+    """Return the files or folders of the package of `module:name`; none if it is not found."""
     module = name.rpartition(":")[0].split(".")[0]
     try:
         spec = find_spec(module) if module else None
-    except (ImportError, ValueError):  # __main__, and what is no name
+    except (ImportError, ValueError):  # __main__, or no valid name
         return []
-    if spec is None and module and in_command_line():  # which looks here last
+    if spec is None and module and in_command_line():  # searches the current folder last
         spec = PathFinder.find_spec(module, [str(Path.cwd())])
     if spec is None:
         return []
@@ -118,7 +117,7 @@ def _files_of(name: str) -> list[str]:
 
 
 def remember(names: Iterable[str]) -> None:
-    """Record that this user trains with these names, if there is a place for that."""
+    """Record that this user trains with these names, if there is a state folder."""
     for name in names:
         known = _remembered.setdefault(name, _recorded(name))
         files = _files_of(_word(name))
@@ -131,23 +130,23 @@ def remember(names: Iterable[str]) -> None:
         try:
             record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_text(record, json.dumps({"name": name, "files": known}) + "\n")
-        except (OSError, UserError):  # a home that cannot be written to: resuming asks for `trust`
+        except (OSError, UserError):  # not writable: resuming will ask for `trust`
             continue
 
 
 def made_by_us(folder: Path) -> str:
-    """The name under which it is recorded that this user made a folder."""
+    """Return the name that records that this user made a folder."""
     return f"folder {folder.resolve()}"
 
 
 def is_remembered(name: str) -> bool:
-    """Whether this user has trained with that name, from the file it stands for now."""
+    """Return whether this user has trained with the name, from the same file as now."""
     known = [*_remembered.get(name, ()), *_recorded(name)]
     return _files_of(_word(name)) in known
 
 
 def _recorded(name: str) -> list[list[str]]:
-    """The files that a name has been, as recorded; none if there is no record, or a damaged one."""
+    """Return the recorded files of a name; none if there is no record, or a damaged one."""
     record = _record_of(name)
     if record is None or not record.is_file():
         return []
@@ -164,12 +163,12 @@ def _record_of(name: str) -> Path | None:
 
 
 def state_folder() -> Path | None:
-    """$LANGEVINRL_STATE, $XDG_STATE_HOME/langevinrl or ~/.local/state/langevinrl; None if none."""
+    """Return $LANGEVINRL_STATE, $XDG_STATE_HOME/langevinrl or ~/.local/state/langevinrl."""
     return user_folder(VARIABLE, "XDG_STATE_HOME", ".local/state")
 
 
 def search_here() -> None:
-    """Let modules be found in the current folder, after all others; not in the folder of a run."""
+    """Add the current folder to the end of the import path, unless it is in a run folder."""
     here = Path.cwd()
     if "" in sys.path or any(map(_holds_a_run, (here, *here.parents))):
         return

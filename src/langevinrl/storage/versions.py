@@ -1,4 +1,4 @@
-"""What a run was made with, enough to make it again."""
+"""Versions of the software that made a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGES = ("langevinrl", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoc
 
 
 def versions() -> dict[str, Any]:
-    """Python, packages, devices, the commit and the command."""
+    """Return Python, packages, devices, the commit and the command."""
     import jax
 
     found = {"python": platform.python_version(), "platform": platform.platform()}

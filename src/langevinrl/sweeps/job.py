@@ -41,7 +41,7 @@ def run_job(
 
     A job that is done, or that another process works on, is left alone.
     wait: take it up once that process is gone, as it may have died on another machine
-    trusted: whoever started the sweep allows the import of the names in it
+    trusted: allow the import of the names in the sweep
     """
     folder = SweepFolder(sweep)
     job = folder.job(id_)
@@ -85,7 +85,7 @@ def _attempt(folder: SweepFolder, job: Job, lock: FolderLock, keep_replay: bool)
 
 def _work(folder: SweepFolder, job: Job, lock: FolderLock, keep_replay: bool) -> Outcome:
     if job.config.compilation_cache:  # the seeds of a configuration share one program
-        # A compiled program is code: those in a sweep made by someone else are not run.
+        # A compiled program is code: those in a received sweep are not run.
         ours = trust.is_remembered(trust.made_by_us(folder.path))
         cache.use_cache(folder.path / PROGRAMS if ours else None)
     progress = train_job(job, lock)
@@ -100,7 +100,7 @@ def _work(folder: SweepFolder, job: Job, lock: FolderLock, keep_replay: bool) ->
 def train_job(
     job: Job, lock: FolderLock, callbacks: Sequence[Callback] = ()
 ) -> dict[str, Any] | None:
-    """Start or resume the run of a job; return its progress, None if it was told to stop.
+    """Start or resume the run of a job; return its progress, None if a signal stopped it.
 
     A run that one of the `callbacks` ended has come to its end.
     """

@@ -63,7 +63,7 @@ class Workers:
         slot = self.slots[free]
         with log.open("ab") as file:
             process = subprocess.Popen(
-                # -P: the current folder, which may come from a stranger, is not searched.
+                # -P: the current folder, which may be a received one, is not searched.
                 [sys.executable, "-P", "-m", *words, "--cores", ",".join(map(str, slot.cores))],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
