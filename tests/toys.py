@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from typing import Any
 
@@ -200,6 +201,8 @@ class Failing(SavedClock):
             return obs, reward, *rest
         if self.fault == "raises":
             raise RuntimeError("the wheel came off")
+        if self.fault == "calls sys.exit":
+            sys.exit(0)
         if self.fault == "exits":
             os._exit(7)
         if self.fault == "is killed":

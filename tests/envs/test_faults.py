@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -22,13 +23,20 @@ ZERO = np.zeros((1, 2, 1), np.float32)
 SEEDS = [5]
 WORDS = {
     "raises": r"raised RuntimeError: the wheel came off in step\(\) \(toys.py, line \d+\)",
+    "calls sys.exit": r"raised SystemExit: 0 in step\(\) \(toys.py, line \d+\)",
     "hangs": r"did not come back from step\(\) within 0.5 s",
     "is nan": "gave a reward of nan",
     "shrinks": r"gave an observation of shape \(2,\); expected \(3,\)",
     "exits": r"lost its process in step\(\): it exited with 7",
     "is killed": r"lost its process in step\(\): killed by signal 9 \(SIGKILL, as a system",
 }
-CASES = [("raises", False), ("hangs", False), ("is nan", False), ("shrinks", False)]
+CASES = [
+    ("raises", False),
+    ("calls sys.exit", False),
+    ("hangs", False),
+    ("is nan", False),
+    ("shrinks", False),
+]
 CASES += [(fault, True) for fault in WORDS]
 
 
@@ -140,6 +148,12 @@ def test_a_reward_of_one_element_is_a_number(reward: Any) -> None:
     envs.reset()
     stored = envs.step(ZERO).reward
     assert stored.shape == (1, 2) and (stored == 1).all()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_sys_exit_in_a_constructor_raises_a_user_error(asynchronous: bool) -> None:
+    with pytest.raises(UserError, match=r"cannot build .* it called sys.exit\(0\)"):
+        VectorEnv(partial(sys.exit, 0), SEEDS, 1, asynchronous=asynchronous)
 
 
 def test_environments_that_differ_raise() -> None:

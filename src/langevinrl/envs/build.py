@@ -22,6 +22,8 @@ def build(factory: EnvFactory, name: str, bound: float = 1.0) -> SnapshotWrapper
     """Make an environment with flat observations, a bounded action box and a state to save."""
     try:
         env = factory()
+    except SystemExit as error:
+        raise UserError(f"cannot build {name!r}: it called sys.exit({error.code!r})") from error
     except (ImportError, gym.error.Error) as error:
         raise UserError(f"cannot build {name!r}: {error}{_advice(name, error)}") from error
     except Exception as error:

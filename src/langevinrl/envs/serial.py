@@ -99,7 +99,7 @@ class SerialEnvs:
             raise
         except TooLate:
             return late(command, self.timeout)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a library may call sys.exit
             return raised(command, error)
         return answer
 

@@ -152,7 +152,7 @@ def serve(pipe: Connection, make: Callable[[], gym.Env[Any, Any]]) -> None:
     threading.Thread(target=_exit_with_the_run, daemon=True).start()
     try:
         env = make()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _send_error(pipe, "make", error)
         return
     with contextlib.suppress(EOFError, OSError):  # the run is gone
@@ -162,12 +162,12 @@ def serve(pipe: Connection, make: Callable[[], gym.Env[Any, Any]]) -> None:
                 break
             try:
                 pipe.send((ANSWERED, perform(env, command, value)))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 _send_error(pipe, command, error)
     env.close()
 
 
-def _send_error(pipe: Connection, command: str, error: Exception) -> None:
+def _send_error(pipe: Connection, command: str, error: BaseException) -> None:
     if isinstance(error, UserError):
         pipe.send((REFUSED, str(error)))
     else:
