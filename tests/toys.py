@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -188,6 +189,14 @@ def not_an_environment() -> int:
 gym.register("toys/Timed-v0", entry_point="toys:timed")
 
 
+class Launching(SavedClock):
+    """A clock that starts a process and never ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started = subprocess.Popen(["sleep", "600"]).pid
+
+
 class Failing(SavedClock):
     """A clock that fails at its third step, if its start is `victim`."""
 
@@ -203,6 +212,8 @@ class Failing(SavedClock):
             raise RuntimeError("the wheel came off")
         if self.fault == "calls sys.exit":
             sys.exit(0)
+        if self.fault == "closes descriptors":
+            os.closerange(3, 100)
         if self.fault == "exits":
             os._exit(7)
         if self.fault == "is killed":

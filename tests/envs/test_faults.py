@@ -27,6 +27,7 @@ WORDS = {
     "hangs": r"did not come back from step\(\) within 0.5 s",
     "is nan": "gave a reward of nan",
     "shrinks": r"gave an observation of shape \(2,\); expected \(3,\)",
+    "closes descriptors": r"lost its process in step\(\): it exited with 1",
     "exits": r"lost its process in step\(\): it exited with 7",
     "is killed": r"lost its process in step\(\): killed by signal 9 \(SIGKILL, as a system",
 }

@@ -7,10 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
+import toys
 
+from langevinrl.envs import serial, workers
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.envs.workers import Workers
 
@@ -42,20 +46,23 @@ def test_a_script_with_a_main_guard_ends_without_close(tmp_path: Path) -> None:
 HANGING = """
 import os, time
 import numpy as np
+import pytest
+import toys
 import toys
 from langevinrl.envs import workers
 from langevinrl.envs.vector import VectorEnv
 
 workers.CLOSE_SECONDS = 0.5  # in the worker processes, which import this file
 
-class Hanging(toys.SavedClock):
+class Hanging(toys.Launching):
     def step(self, action):
         time.sleep(600)
 
 if __name__ == "__main__":
     envs = VectorEnv(Hanging, [0], 2, asynchronous=True)
     envs.reset()
-    print(*(process.pid for process in envs.vector.processes), flush=True)
+    pids = [process.pid for process in envs.vector.processes]
+    print(*pids, *envs.vector.call("started"), flush=True)
     envs.step(np.zeros((1, 2, 1), np.float32))
 """
 
@@ -73,7 +80,7 @@ def test_hanging_workers_end_after_the_run_was_killed(tmp_path: Path) -> None:
     end = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
         time.sleep(0.1)
-    assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert len(pids) == 4 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_close_does_not_wait_for_a_dead_worker() -> None:
@@ -95,3 +102,49 @@ def test_close_does_not_wait_for_a_pending_step() -> None:
     envs.vector.pipes[0].send(("step", np.zeros(1, np.float32)))
     envs.close(terminate=True)
     assert not any(process.is_alive() for process in envs.vector.processes)
+
+
+def is_running(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("terminate", [False, True])
+def test_processes_that_an_environment_started_end_with_it(terminate: bool) -> None:
+    envs = VectorEnv(toys.Launching, [0], 2, asynchronous=True)
+    started = envs.vector.call("started")
+    assert all(map(is_running, started))
+    envs.close(terminate)
+    end = time.monotonic() + 5
+    while any(map(is_running, started)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(map(is_running, started))
+
+
+class BadClose(toys.SavedClock):
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault = fault
+
+    def close(self) -> None:
+        if self.fault == "hangs":
+            time.sleep(60)
+        raise RuntimeError("already closed")
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("raises", "raised RuntimeError: already closed in close"), ("hangs", "within 0.5 s")],
+)
+def test_a_close_that_fails_or_hangs_is_one_warning(
+    fault: str, words: str, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serial, "CLOSE_SECONDS", 0.5)
+    monkeypatch.setattr(workers, "CLOSE_SECONDS", 0.5)
+    envs = VectorEnv(partial(BadClose, fault), [7], 2, asynchronous=asynchronous)
+    envs.reset()
+    began = time.monotonic()
+    with pytest.warns(UserWarning, match=f"environment 0 of seed 7 .*{words}") as caught:
+        envs.close()
+    assert len(caught) == 1 and time.monotonic() - began < 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import threading
 import time
@@ -15,6 +14,7 @@ import numpy as np
 from langevinrl.envs.faults import late, raised
 from langevinrl.errors import UserError
 
+CLOSE_SECONDS = 5.0  # time for an environment to close
 TICK = 1.0  # seconds between checks of the time limit
 
 
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
 
 def perform(env: gym.Env[Any, Any], command: str, value: Any) -> Any:
-    """Run a command: reset (a seed), step (an action), call (a name), restore (an EnvState)."""
+    """Run a command: reset (a seed), step (an action), call (a name), restore (a state), close."""
     if command == "step":
         return _step(env, value)
     if command == "reset":
@@ -37,9 +37,11 @@ def perform(env: gym.Env[Any, Any], command: str, value: Any) -> Any:
     if command == "call":
         found = env.get_wrapper_attr(value)
         return found() if callable(found) else found
-    assert command == "restore", command
-    env.env_state = value  # type: ignore[attr-defined]  # a SnapshotWrapper
-    return None
+    if command == "restore":
+        env.env_state = value  # type: ignore[attr-defined]  # a SnapshotWrapper
+        return None
+    assert command == "close", command
+    return env.close()
 
 
 def _step(env: gym.Env[Any, Any], action: np.ndarray) -> Outcome:
@@ -111,23 +113,12 @@ class SerialEnvs:
         """Replace a failed environment by a new one, without closing it."""
         self.envs[lane] = self.make()
 
-    def close(self, terminate: bool = False) -> None:
-        """Close all environments, even if one fails; `terminate` suppresses the errors."""
+    def close(self, terminate: bool = False) -> list[Any]:
+        """Close each environment within `CLOSE_SECONDS`; return the answers of all."""
         if self.closed:
-            return
-        self.closed = True
-        with contextlib.ExitStack() as stack:
-            for env in self.envs:
-                if terminate:
-                    stack.callback(_close_anyway, env)
-                else:
-                    stack.callback(env.close)
-
-
-def _close_anyway(env: gym.Env[Any, Any]) -> None:
-    """Close after a failure; a second error would hide the first."""
-    with contextlib.suppress(Exception):
-        env.close()
+            return []
+        self.closed, self.timeout = True, CLOSE_SECONDS
+        return self.ask("close", [None] * len(self.envs))
 
 
 class TooLate(BaseException):

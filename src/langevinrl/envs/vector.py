@@ -216,8 +216,14 @@ class VectorEnv:
         return self._require_answers(self.vector.call("env_state"))
 
     def close(self, terminate: bool = False) -> None:
-        """Close every environment; `terminate` kills worker processes at once."""
-        self.vector.close(terminate)
+        """Close every environment, with one warning if that fails or takes too long.
+
+        `terminate` kills worker processes at once and does not warn.
+        """
+        answers = self.vector.close(terminate)
+        failed = [(lane, one) for lane, one in enumerate(answers) if isinstance(one, Fault)]
+        if failed and not terminate:
+            warnings.warn(self._sentence(*failed[0]), stacklevel=2)
 
 
 def _is_finite(values: Any) -> bool:

@@ -8,6 +8,7 @@ import functools
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -20,10 +21,9 @@ import gymnasium as gym
 from gymnasium.vector.utils import CloudpickleWrapper
 
 from langevinrl.envs.faults import died, late, raised
-from langevinrl.envs.serial import perform
+from langevinrl.envs.serial import CLOSE_SECONDS, perform
 from langevinrl.errors import STOP_SIGNALS, UserError
 
-CLOSE_SECONDS = 5.0  # time for an environment to close
 BUILD_SECONDS = 300.0  # time to build one, if the limit of a step is shorter
 ANSWERED, REFUSED = "answered", "refused"
 
@@ -96,6 +96,8 @@ class Workers:
             kind, value = pipe.recv()
         except (EOFError, OSError):
             self.processes[lane].join(1.0)
+            if command == "close":
+                return None  # nothing is left to close
             return died(command, self.processes[lane].exitcode)
         if kind == REFUSED:
             raise UserError(value)
@@ -112,32 +114,37 @@ class Workers:
         self.processes[lane], self.pipes[lane] = self._start(lane)
         self.ask("call", ["task"], [lane])  # waits for the build, which has a longer limit
 
-    def close(self, terminate: bool = False) -> None:
-        """Close each environment within a few seconds; `terminate` kills all at once."""
+    def close(self, terminate: bool = False) -> list[Any]:
+        """Close each environment within `CLOSE_SECONDS`; return the answers of all.
+
+        `terminate` kills all processes at once.
+        """
         if self.closed:
-            return
-        self.closed = True
+            return []
+        self.closed, self.timeout = True, CLOSE_SECONDS
+        answers = []
         if not (terminate or self.pending):
-            for pipe in self.pipes:
-                with contextlib.suppress(OSError):
-                    pipe.send(("close", None))
             end = time.monotonic() + CLOSE_SECONDS
+            answers = self.ask("close", [None] * len(self.pipes))
             for process in self.processes:
                 process.join(max(0.0, end - time.monotonic()))
         self.kill()
         for pipe in self.pipes:
             pipe.close()
         atexit.unregister(self.at_exit)
+        return answers
 
     def kill(self) -> None:
-        """Kill all processes."""
+        """Kill all processes and those that their environments started."""
         for lane in range(len(self.processes)):
             self._kill(lane)
 
     def _kill(self, lane: int) -> None:
-        if self.processes[lane].is_alive():
-            self.processes[lane].kill()
-            self.processes[lane].join()
+        process = self.processes[lane]
+        if process.is_alive():
+            process.kill()
+            process.join()
+        _kill_group(process.pid or 0)
 
 
 def _kill_if_alive(reference: weakref.ref[Workers]) -> None:
@@ -146,25 +153,41 @@ def _kill_if_alive(reference: weakref.ref[Workers]) -> None:
         workers.kill()
 
 
+def _kill_group(pid: int) -> None:
+    """Kill the process group of a worker: what its environment started would outlive the run."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if pid > 1:
+            os.killpg(pid, signal.SIGKILL)
+
+
 def serve(pipe: Connection, make: Callable[[], gym.Env[Any, Any]]) -> None:
     """Run a worker: build the environment and answer commands until the run ends."""
     ignore_stop_signals()
+    os.setpgid(0, 0)  # a group of its own, which can be killed as a whole
     threading.Thread(target=_exit_with_the_run, daemon=True).start()
     try:
         env = make()
     except (Exception, SystemExit) as error:
         _send_error(pipe, "make", error)
         return
-    with contextlib.suppress(EOFError, OSError):  # the run is gone
-        while True:
-            command, value = pipe.recv()
-            if command == "close":
-                break
-            try:
-                pipe.send((ANSWERED, perform(env, command, value)))
-            except (Exception, SystemExit) as error:
-                _send_error(pipe, command, error)
-    env.close()
+    try:
+        _answer_commands(pipe, env)
+    except (EOFError, ConnectionError):  # the run is gone
+        with contextlib.suppress(Exception, SystemExit):
+            env.close()
+        _kill_group(os.getpid())
+    except OSError:  # the environment closed the pipe's descriptor
+        sys.exit("the connection to the run was closed")
+
+
+def _answer_commands(pipe: Connection, env: gym.Env[Any, Any]) -> None:
+    command = ""
+    while command != "close":
+        command, value = pipe.recv()
+        try:
+            pipe.send((ANSWERED, perform(env, command, value)))
+        except (Exception, SystemExit) as error:
+            _send_error(pipe, command, error)
 
 
 def _send_error(pipe: Connection, command: str, error: BaseException) -> None:
@@ -180,7 +203,7 @@ def _exit_with_the_run() -> None:
     if run is not None:
         wait([run.sentinel])
         time.sleep(CLOSE_SECONDS)  # time for the environment to close
-        os._exit(1)
+        _kill_group(os.getpid())
 
 
 def ignore_stop_signals() -> None:
