@@ -10,6 +10,7 @@ from folders import make_run, make_runs
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report import write_files
 from langevinrl.analysis.summary import summarise
+from langevinrl.analysis.tables import safe_file_name
 from langevinrl.errors import UserError
 
 
@@ -31,6 +32,16 @@ def test_report_has_all_tables_and_figures(tmp_path: Path) -> None:
         f"{name}.svg" for name in figures
     }
     assert (tmp_path / "out" / "tidy.csv").exists()
+
+
+def test_agent_named_like_a_path_stays_in_the_report_folder(tmp_path: Path) -> None:
+    for steps in (5, 10):
+        make_run(tmp_path / f"runs/{steps}", "x/../../../up", points=2, num_steps=steps)
+    write_files(summarise(find_runs([tmp_path / "runs"])), tmp_path / "a/b/out", formats=("svg",))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "runs"]
+    assert list((tmp_path / "a/b/out/figures").glob("ablation_x-..-..-..-up-*.svg"))
+    assert safe_file_name("ablation_sac") == "ablation_sac"
+    assert safe_file_name("a/b") != safe_file_name("a-b") and safe_file_name("..") not in ("", "..")
 
 
 def test_one_task_and_one_seed_are_noted(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from langevinrl.analysis.page.document import page_document
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_tables import report_tables, tidy_rows
 from langevinrl.analysis.summary import Summary, summarise
-from langevinrl.analysis.tables import write_csv, write_table
+from langevinrl.analysis.tables import safe_file_name, write_csv, write_table
 from langevinrl.errors import UserError
 from langevinrl.registry import label_of
 
@@ -121,7 +121,7 @@ def _write_ablations(summary: Summary, write: Writer) -> list[str]:
         fields = dict.fromkeys(name for group in own for name in group.settings if name != "config")
         figure = ablation([one for one in summary.finals if one.group.agent == agent])
         if figure is not None:
-            write(figure, name=f"ablation_{agent}")
+            write(figure, name=safe_file_name(f"ablation_{agent}"))
         elif len(fields) > 2:
             notes.append(
                 f"There is no ablation figure of {label_of(agent)}: {len(fields)} settings vary "

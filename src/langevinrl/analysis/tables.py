@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 
@@ -17,6 +19,14 @@ LATEX = {
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "–": "--", "×": r"$\times$",
 }  # fmt: skip
+
+
+def safe_file_name(name: str) -> str:
+    """Return a name without folders or odd characters; a checksum keeps changed names distinct."""
+    safe = re.sub(r"[^\w.-]+", "-", name)[:100].strip(".-")
+    return (
+        safe if safe == name else f"{safe}-{crc32(name.encode(errors='replace')):08x}".lstrip("-")
+    )
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
