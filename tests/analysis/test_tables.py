@@ -22,7 +22,14 @@ from langevinrl.analysis.report_tables import (
 )
 from langevinrl.analysis.statistics import AGGREGATES
 from langevinrl.analysis.summary import Aggregates, Summary, summarise
-from langevinrl.analysis.tables import latex, markdown, read_csv, with_interval, write_table
+from langevinrl.analysis.tables import (
+    latex,
+    markdown,
+    read_csv,
+    with_interval,
+    write_csv,
+    write_table,
+)
 from langevinrl.registry import METHODS
 
 FINALS = {"nclql": 1_000.0, "sac": 500.0, "elsewhere": 200.0}
@@ -46,7 +53,7 @@ def test_table_is_written_in_three_formats(tmp_path: Path) -> None:
     write_table(tmp_path / "new" / "table", rows, "A caption.", rows)
     assert read_csv(tmp_path / "new" / "table.csv")[0]["return"] == "1234.57"
     lines = (tmp_path / "new" / "table.md").read_text().splitlines()
-    assert lines[0] == "A caption." and lines[-1] == "| a_b & 50% | 1235 |  |"
+    assert lines[0] == "A caption." and lines[-1] == "| a_b &amp; 50% | 1235 |  |"
     text = (tmp_path / "new" / "table.tex").read_text()
     assert r"a\_b \& 50\% & 1235 &  \\" in text
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
@@ -54,8 +61,20 @@ def test_table_is_written_in_three_formats(tmp_path: Path) -> None:
 
 
 def test_special_characters_are_escaped() -> None:
-    assert "a\\|b" in markdown([{"x": "a|b"}])
+    text = markdown([{"x|y": "a|b\n<img src=x>"}], "<b> ![i](http://x)")
+    assert text.splitlines()[0] == r"&lt;b&gt; !\[i\](http://x)"
+    assert r"| x\|y |" in text and r"| a\|b &lt;img src=x&gt; |" in text
     assert r"\textbackslash{}\{1 $\pm$ 2\}" in latex([{"x": "\\{1 ± 2}"}])
+
+
+def test_text_that_looks_like_a_formula_is_neutralised_in_csv(tmp_path: Path) -> None:
+    texts = ["=cmd()", "+1+1", "-2*3", "@SUM(A1)", "\t=1", "plain"]
+    write_csv(
+        tmp_path / "a.csv", [{"text": text, "number": -1.5, "shown": "-1.5"} for text in texts]
+    )
+    rows = read_csv(tmp_path / "a.csv")
+    assert [row["text"] for row in rows] == [f"'{text}" for text in texts[:-1]] + ["plain"]
+    assert {(row["number"], row["shown"]) for row in rows} == {("-1.5", "-1.5")}
 
 
 def test_missing_intervals_are_left_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -31,15 +32,24 @@ def safe_file_name(name: str) -> str:
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
     """Write rows with the same columns; without rows the file is empty."""
-    rows = [
-        {k: f"{v:.6g}" if isinstance(v, float | np.floating) else v for k, v in row.items()}
-        for row in rows
-    ]
+    rows = [{name: _csv_cell(value) for name, value in row.items()} for row in rows]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]) if rows else [])
         if rows:
             writer.writeheader()
         writer.writerows(rows)
+
+
+def _csv_cell(value: Any) -> Any:
+    """Shorten floats; put an apostrophe before text that a spreadsheet would run as a formula."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        try:
+            float(value)  # a number written as text, such as -12.3
+        except ValueError:
+            return f"'{value}"
+    return value
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -59,13 +69,19 @@ def write_table(path: Path, rows: Sequence[Row], caption: str, printed: Sequence
 def markdown(rows: Sequence[Row], caption: str = "") -> str:
     """Format rows as a Markdown table; the first column is aligned left, the others right."""
     columns = list(rows[0]) if rows else []
-    lines = [f"{caption}\n"] if caption else []
-    lines.append(f"| {' | '.join(columns)} |")
+    lines = [f"{_escape_markdown(caption)}\n"] if caption else []
+    lines.append(f"| {' | '.join(map(_escape_markdown, columns))} |")
     lines.append(f"| {' | '.join(['---', *['---:'] * (len(columns) - 1)])} |")
     for row in rows:
-        cells = [_shown(row[name]).replace("|", r"\|") for name in columns]
+        cells = [_escape_markdown(_shown(row[name])) for name in columns]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape HTML, links, images and code, and keep the text on one line."""
+    escaped = re.sub(r"([\\`|\[\]])", r"\\\1", html.escape(text, quote=False))
+    return " ".join(escaped.split())
 
 
 def latex(rows: Sequence[Row], caption: str = "") -> str:
