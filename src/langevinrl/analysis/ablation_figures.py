@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.analysis.figures import panels
+from langevinrl.analysis.figures import literal, panels
 from langevinrl.analysis.groups import describe
+from langevinrl.analysis.records import printable
 from langevinrl.analysis.summary import FinalReturn
 from langevinrl.registry import colour_of
 
@@ -29,7 +30,7 @@ def ablation(finals: Sequence[FinalReturn]) -> Any | None:
             draw_line(axis, here, fields[0])
         else:
             draw_map(figure, axis, here, fields[0], fields[1])
-        axis.set_title(env, fontsize=11)
+        axis.set_title(literal(env), fontsize=11)
     return figure
 
 
@@ -47,7 +48,7 @@ def draw_line(axis: Any, finals: Sequence[FinalReturn], name: str) -> None:
         seeds = [place] * len(one.returns)
         axis.plot(seeds, one.returns, "_", color="black", markersize=6, zorder=3)
     axis.set_xticks(places, [_value(name, value) for value in values])
-    axis.set(xlabel=name, ylabel="return at the end", xlim=(-0.5, len(values) - 0.5))
+    axis.set(xlabel=literal(name), ylabel="return at the end", xlim=(-0.5, len(values) - 0.5))
 
 
 def _is_number(value: Any) -> bool:
@@ -71,12 +72,12 @@ def draw_map(figure: Any, axis: Any, finals: Sequence[FinalReturn], across: str,
                       color="white" if value <= middle else "black")  # fmt: skip
     axis.set_xticks(range(len(columns)), [_value(across, v) for v in columns])
     axis.set_yticks(range(len(rows)), [_value(up, v) for v in rows])
-    axis.set(xlabel=across, ylabel=up)
+    axis.set(xlabel=literal(across), ylabel=literal(up))
     axis.grid(visible=False)
 
 
 def _value(name: str, value: Any) -> str:
-    return describe((name, value)).removeprefix(f"{name} ")
+    return literal(printable(describe((name, value)).removeprefix(f"{name} ")))
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.analysis.figures import panels, pyplot, share_legend
+from langevinrl.analysis.figures import literal, panels, pyplot, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS
 from langevinrl.analysis.statistics import AGGREGATES, Estimate
 from langevinrl.analysis.summary import Aggregates
@@ -59,7 +59,7 @@ def aggregate_intervals(found: Aggregates) -> Any:
         axis.set_title(f"{name} ({better} is better)", fontsize=9)
         axis.set(ylim=(-0.6, len(methods) - 0.4))
         axis.grid(visible=False, axis="y")
-    axes[0].set_yticks(range(len(methods)), [method.label for method in methods])
+    axes[0].set_yticks(range(len(methods)), [literal(method.label) for method in methods])
     figure.supxlabel("normalised score at the end", fontsize=10)
     return figure
 
@@ -87,9 +87,9 @@ def improvement(found: Aggregates) -> Any:
     for height, method in enumerate(others):
         draw_interval(axis, height, chances[method.label], method.colour)
     axis.axvline(0.5, color="0.5", linewidth=1, linestyle="--")
-    axis.set_yticks(range(len(others)), [method.label for method in others])
+    axis.set_yticks(range(len(others)), [literal(method.label) for method in others])
     axis.set(xlim=(-0.02, 1.02), ylim=(-0.6, len(others) - 0.4))
-    axis.set_title(f"{best.label} ends above", fontsize=10)
+    axis.set_title(literal(f"{best.label} ends above"), fontsize=10)
     figure.supxlabel("probability of improvement", fontsize=10)
     return figure
 
@@ -105,7 +105,8 @@ def _draw_pairs(axis: Any, found: Aggregates) -> None:
         axis.text(column, row, f"{chance:.2f}", ha="center", va="center", fontsize=8,
                   color="white" if dark else "black")  # fmt: skip
     axis.imshow(chances, vmin=0, vmax=1, cmap="RdBu")
-    axis.set_xticks(range(len(labels)), labels, rotation=45, ha="right")
-    axis.set_yticks(range(len(labels)), labels)
+    names = list(map(literal, labels))
+    axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axis.set_yticks(range(len(names)), names)
     axis.grid(visible=False)
     axis.set_title("row ends above column", fontsize=10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langevinrl.analysis.figures import count_in_thousands, panels, share_legend
+from langevinrl.analysis.figures import count_in_thousands, literal, panels, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS, Axis, on_grid, own_grid, seeds_of
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import estimate_curve
@@ -28,7 +28,7 @@ def learning_curves(groups: Sequence[Group], x: Axis = "iterations") -> Any:
         here = [group for group in drawn if group.env == env]
         for group in here:
             draw_group(axis, group, x, thin=len(here) <= FEW_METHODS)
-        axis.set_title(env, fontsize=11)
+        axis.set_title(literal(env), fontsize=11)
         axis.set_xlabel(AXIS_LABELS[x])
         count_in_thousands(axis)
         if axis.get_subplotspec().is_first_col():

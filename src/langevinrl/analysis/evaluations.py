@@ -45,8 +45,9 @@ def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
         return {}
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
     try:
-        return _series_by_pair(columns, len(rows))
-    except ValueError as error:
+        with np.errstate(invalid="ignore", over="ignore"):  # returns may be infinite or nan
+            return _series_by_pair(columns, len(rows))
+    except (ValueError, OverflowError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
 
 
@@ -54,13 +55,15 @@ def _series_by_pair(
     columns: dict[str, tuple[str, ...]], num_rows: int
 ) -> dict[tuple[str, str], list[Series]]:
     """Convert columns of text, a row per episode, to the seeds of each agent and environment."""
-    iterations = np.array(list(map(int, columns["iterations"])))
+    iterations = np.array(list(map(int, columns["iterations"])), dtype=np.int64)
     values = np.stack(
         [
             np.array(list(map(float, columns.get(name, missing * num_rows))))
             for name, missing in (("env_steps", (-1,)), ("wall_seconds", ("nan",)), ("return", ()))
         ]
     )
+    if iterations.min() < 0 or not (np.abs(values[0]) < 2**53).all():
+        raise ValueError("iterations or env_steps are negative or too large")
     owners = list(zip(columns["agent"], columns["env"], columns["seed"], strict=True))
     numbers = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     codes = np.array([numbers[owner] for owner in owners])

@@ -38,6 +38,11 @@ def pyplot() -> Any:
     return plt
 
 
+def literal(text: str) -> str:
+    """Escape dollar signs, between which Matplotlib would read mathematics."""
+    return text.replace("$", r"\$")
+
+
 def write_figure(figure: Any, path: Path) -> Path:
     """Write a figure in the format of the path's suffix, and close it."""
     if path.suffix[1:].lower() not in figure.canvas.get_supported_filetypes():
@@ -99,5 +104,9 @@ def share_legend(figure: Any, axes: Sequence[Any], labels: Sequence[str]) -> Non
     rows = -(-len(entries) // most)
     columns = -(-len(entries) // max(rows, 1)) or 1  # rows of similar length
     figure.legend(
-        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False
+        entries.values(),
+        map(literal, entries),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from langevinrl.analysis.colours import choose_colours
 from langevinrl.analysis.evaluations import Series
-from langevinrl.analysis.records import RunRecord, split_version
+from langevinrl.analysis.records import RunRecord, printable, split_version
 from langevinrl.registry import METHODS, label_of
 from langevinrl.runs.config import FIELDS_BESIDE_LEARNING
 
@@ -51,7 +51,7 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     for record in records:
         fields = counted_fields(record)
         mine = {name: fields[name] for name in varied[record.agent] if name in fields}
-        label = ", ".join([label_of(record.agent), *map(describe, mine.items())])
+        label = printable(", ".join([label_of(record.agent), *map(describe, mine.items())]))
         settings[label] = (record.agent, mine)
         runs.setdefault((label, record.env), []).append(record)
     labels = sorted(settings, key=lambda label: _rank(*settings[label]))

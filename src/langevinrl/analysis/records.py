@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from zlib import crc32
 
 from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
 from langevinrl.storage.files import read_json, read_text
 from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
 
-Status: TypeAlias = Literal["done", "cut", "failed", "none"]
+Status: TypeAlias = Literal["done", "cut", "failed", "none", "unreadable"]
+MAX_INTEGER = 2**53  # the largest that the page's JavaScript holds exactly
+MAX_NAME = 200  # characters of a name that are shown
+# Types of the fields that reports compute with.
+FIELD_TYPES: dict[str, Any] = {"agent": str, "env": str, "hyperparameters": dict} | dict.fromkeys(
+    ("iterations", "seed", "seeds", "num_envs", "warmup", "capacity"), int
+)
 
 
 @dataclass(frozen=True)
@@ -26,9 +34,10 @@ class RunRecord:
     versions: dict[str, Any]  # versions.json; {} if there is none
     series: list[Series]
     # done: evaluated at its last iteration, or no config gives one; cut: evaluated, but not at the
-    # last iteration; failed: its sweep recorded a failure; none: no evaluation yet
+    # last iteration; failed: its sweep recorded a failure; none: no evaluation yet; unreadable: its
+    # files are not those of a run, and it is left out of all curves
     status: Status
-    error: str = ""  # last line of a failed job's error
+    error: str = ""  # why it is unreadable, or the last line of a failed job's error
     resumes: int = 0  # how often it was resumed
     agent: str = ""  # from its config, else from its evaluations; "" if there is neither
     env: str = ""
@@ -58,6 +67,8 @@ def split_version(env: str) -> tuple[str, str]:
 def find_runs(paths: Sequence[Path]) -> list[RunRecord]:
     """Read every run below the paths once: run folders, sweep folders, or folders of them.
 
+    A run that cannot be read has the status "unreadable"; if none can be read, this raises.
+
     find_runs([Path("runs"), Path("sweeps/temperature")])
     """
     records: list[RunRecord] = []
@@ -69,7 +80,14 @@ def find_runs(paths: Sequence[Path]) -> list[RunRecord]:
         for folder, error in [(path, None)] if alone else _search(path, set()):
             if folder.resolve() not in seen:
                 seen.add(folder.resolve())
-                records += read_run(folder, error)
+                try:
+                    if isinstance(error, UserError):
+                        raise error
+                    records += read_run(folder, error)
+                except UserError as unreadable:
+                    records.append(RunRecord(folder, {}, {}, [], "unreadable", str(unreadable)))
+    if records and all(record.status == "unreadable" for record in records):
+        raise UserError("; ".join(record.error for record in records))
     if not records:
         places = ", ".join(map(str, paths)) or "no folder"
         raise UserError(
@@ -79,23 +97,28 @@ def find_runs(paths: Sequence[Path]) -> list[RunRecord]:
     return records
 
 
-def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, str | None]]:
-    """Yield run folders at and below a path, with the error of a failed job.
+def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, str | UserError | None]]:
+    """Yield run folders at and below a path, with the error of a failed job or a broken sweep.
 
-    Links are followed, but each folder is visited once.
+    Links to folders are followed outside runs; each folder is visited once.
     """
     if path.resolve() in seen:
         return
     seen.add(path.resolve())
     if (path / SWEEP).is_file():
-        yield from _jobs(path)
+        try:
+            yield from _jobs(path)
+        except UserError as error:
+            yield path, error
         return
     folder = RunFolder(path)
-    if folder.evaluations.is_file() or (_is_run_config(folder.config) and folder.kind() == "run"):
+    is_run = folder.evaluations.is_file() or (
+        _is_run_config(folder.config) and folder.kind() == "run"
+    )
+    if is_run:
         yield path, None
-    names = sorted(name for name in os.listdir(path) if name != CHECKPOINTS)
-    for name in names:
-        if (path / name).is_dir():
+    for name in sorted(name for name in os.listdir(path) if name != CHECKPOINTS):
+        if (path / name).is_dir() and not (is_run and (path / name).is_symlink()):
             yield from _search(path / name, seen)
 
 
@@ -114,21 +137,31 @@ def _jobs(sweep: Path) -> Iterator[tuple[Path, str | None]]:
     """Yield the run folder of every job of a sweep, and the last line of a failed job's error."""
     table = _read_json(sweep / SWEEP)
     try:
-        jobs = [(str(job["id"]), sweep / job["folder"]) for job in table["jobs"]]
+        jobs = [(str(job["id"]), Path(job["folder"])) for job in table["jobs"]]
     except (KeyError, TypeError) as error:
         raise UserError(f"{sweep / SWEEP} is not a sweep: it has no list of jobs") from error
     for name, folder in jobs:
+        if folder.is_absolute() or ".." in folder.parts or not re.fullmatch(r"[\w-]+", name):
+            raise UserError(f"{sweep / SWEEP} is not a sweep: it names a folder outside itself")
         state = sweep / "state" / name
         errors = sorted(state.glob("error.*.txt"), key=lambda p: (len(p.name), p.name))
-        over = (state / "done.json").exists() or any(folder.glob("lock.*"))
-        lines = errors[-1].read_text(errors="replace").strip().splitlines() if errors else []
-        yield folder, (lines[-1].strip() if lines else "") if errors and not over else None
+        over = (state / "done.json").exists() or any((sweep / folder).glob("lock.*"))
+        yield sweep / folder, _last_line(errors[-1]) if errors and not over else None
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = read_text(path, "an error").strip().splitlines()
+    except UserError:
+        return ""
+    return printable(lines[-1].strip()) if lines else ""
 
 
 def read_run(path: Path, error: str | None = None) -> list[RunRecord]:
     """Read one folder: one record, or one per agent and task if it has no config."""
     folder = RunFolder(path)
     config = _read_json(folder.config)
+    _check_fields(config, folder.config)
     versions = _read_json(folder.versions)
     resumes = 0
     if folder.resumes.is_file():
@@ -141,8 +174,9 @@ def read_run(path: Path, error: str | None = None) -> list[RunRecord]:
     records = []
     for names, series in pairs.items():
         status = _status(config, series) if error is None else "failed"
+        agent, env = map(printable, names)
         records.append(
-            RunRecord(path, config, versions, series, status, error or "", resumes, *names)
+            RunRecord(path, config, versions, series, status, error or "", resumes, agent, env)
         )
     return records
 
@@ -160,4 +194,37 @@ def _read_json(path: Path) -> dict[str, Any]:
     table = read_json(path, "a run")
     if not isinstance(table, dict):
         raise UserError(f"cannot read a run from {path}: expected an object of named values")
+    _check_values(table, path)
     return table
+
+
+def _check_fields(config: dict[str, Any], path: Path) -> None:
+    """Raise if a field that reports compute with has another type than a run writes."""
+    for name, kind in FIELD_TYPES.items():
+        value: Any = config.get(name)
+        if value is None and (name == "iterations" or name not in config):
+            continue
+        right = isinstance(value, kind) and not isinstance(value, bool)
+        if not right or (kind is int and value < 0):
+            raise UserError(f"cannot read a run from {path}: {name} is {printable(repr(value))}")
+
+
+def _check_values(value: Any, path: Path) -> None:
+    """Raise at numbers that are not finite or too large, and at text that cannot be encoded."""
+    if isinstance(value, dict | list):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_values(item, path)
+    elif isinstance(value, int | float) and not abs(value) <= (
+        MAX_INTEGER if isinstance(value, int) else sys.float_info.max
+    ):
+        raise UserError(f"cannot read a run from {path}: a number is not finite or too large")
+    elif isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        raise UserError(f"cannot read a run from {path}: it has text that cannot be encoded")
+
+
+def printable(text: str) -> str:
+    """Escape control characters; shorten long text, with a checksum that keeps it distinct."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if len(shown) <= MAX_NAME:
+        return shown
+    return f"{shown[: MAX_NAME - 9]}…{crc32(text.encode(errors='replace')):08x}"

@@ -110,7 +110,9 @@ def summarise(
     if not mix_versions:
         require_one_version(groups)
     finals = [_final_return(group) for group in groups if final_returns(group).size]
-    aggregates, notes, reason = None, list[str](), ""
+    unreadable = [record for record in records if record.status == "unreadable"]
+    notes = [f"A run is left out: {record.error}." for record in unreadable]
+    aggregates, reason = None, ""
     try:
         scale = normalise(groups, normalisation)
         found = compare(groups)

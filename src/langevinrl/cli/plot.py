@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -32,7 +33,11 @@ def main(words: list[str]) -> None:
     asked = parse(Plot, words, "plot")
     if not asked.folders:
         raise UserError("plot needs at least one run folder")
-    groups = group_runs(find_runs(asked.folders))
+    records = find_runs(asked.folders)
+    for record in records:
+        if record.status == "unreadable":
+            print(f"A run is left out: {record.error}.", file=sys.stderr)
+    groups = group_runs(records)
     alone = len(asked.folders) == 1
     default = RunFolder(asked.folders[0]).curve if alone else Path("curves.png")
     print(write_figure(learning_curves(groups, asked.x), asked.out or require_no_link(default)))

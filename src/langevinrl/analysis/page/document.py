@@ -12,6 +12,7 @@ extras       tables found beside the runs, unchanged
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -26,8 +27,9 @@ from langevinrl.analysis.normalise import WORDS
 from langevinrl.analysis.page.budget import describe_budget, describe_facts, sort_tasks
 from langevinrl.analysis.page.health import describe_runs, list_versions, summarise_versions
 from langevinrl.analysis.summary import Summary
-from langevinrl.analysis.tables import read_csv
+from langevinrl.errors import UserError
 from langevinrl.registry import label_of
+from langevinrl.storage.files import read_text
 
 EXTRAS = {"parameters": "parameters.csv", "time": "time.csv"}
 
@@ -131,13 +133,17 @@ def _title(methods: Sequence[str], tasks: Sequence[str]) -> str:
 
 
 def read_extras(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Read the tables of parameters and times in the folders."""
+    """Read the tables of parameters and times in the folders; skip links and other files."""
     found = []
     for kind, name in EXTRAS.items():
         for path in dict.fromkeys(folder / name for folder in folders):
-            if path.is_file():
-                rows = read_csv(path)
-                columns = list(rows[0]) if rows else []
-                cells = [[row[column] or "" for column in columns] for row in rows]
-                found.append({"kind": kind, "source": str(path), "columns": columns, "rows": cells})
+            if not path.is_file() or path.is_symlink():
+                continue
+            try:
+                text = read_text(path, "a table", max_bytes=2**20)
+                columns, *rows = csv.reader(text.splitlines()) if text.strip() else [[]]
+            except (UserError, csv.Error):
+                continue  # not a table: nothing to show
+            cells = [(row + [""] * len(columns))[: len(columns)] for row in rows]
+            found.append({"kind": kind, "source": str(path), "columns": columns, "rows": cells})
     return found

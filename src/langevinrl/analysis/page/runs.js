@@ -1,5 +1,6 @@
 // Runs: how each ended, its version, and its configuration in a drawer.
-const STATUSES = { done: "finished", cut: "cut short", failed: "failed", none: "no evaluation" };
+const STATUSES = { done: "finished", cut: "cut short", failed: "failed", none: "no evaluation",
+  unreadable: "cannot be read" };
 
 // A version without its commit.
 const packageOf = (version) => version.split(" (")[0];
