@@ -11,7 +11,7 @@ LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc
 
 .PHONY: train test test-slow soak lint docs bench clean
 
-# NC-LQL-auto on HalfCheetah; run again to continue.
+# NC-LQL auto on HalfCheetah; run again to continue.
 train: $(VENV)/.run
 	@if [ -e $(RUN)/config.json ]; then $(BIN)/langevinrl resume $(RUN); else \
 		$(BIN)/langevinrl train nclql-auto --env HalfCheetah-v4 --iterations 40000 \

@@ -1,4 +1,4 @@
-"""Train three seeds of NC-LQL-auto on Pendulum and plot their learning curve."""
+"""Train three seeds of NC-LQL auto on Pendulum and plot their learning curve."""
 
 import sys
 from pathlib import Path

@@ -36,7 +36,6 @@ def updates_names() -> set[str]:
         agents = [make(name)]
         if name == "nclql":
             agents.append(type(agents[0])(agents[0].spec, optimisation="joint"))
-            agents.append(type(agents[0])(agents[0].spec, spread=0.1))
         for agent in agents:
             state = jax.eval_shape(agent.init, jax.random.key(0))
             batch = batch_for(agent)

@@ -15,8 +15,8 @@ from langevinrl.registry import METHODS
 RESULTS = Path(__file__).parent.parent.parent / "results"
 MINUTES = range(1, 7)
 CONTESTANTS = {
-    "nclql-fast": "NC-LQL-auto",
-    "nclql-fast-balance": "NC-LQL-auto, `--n-step 3 --spread 0.1`",
+    "nclql-fast": "NC-LQL auto",
+    "nclql-fast-balance": "NC-LQL auto, `--n-step 3 --spread 0.1`",
     "sbx-sac": "SBX SAC",
     "sbx-crossq": "SBX CrossQ",
     "sbx-crossq-equal": "SBX CrossQ, equal width",
