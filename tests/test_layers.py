@@ -32,7 +32,8 @@ DOORS: dict[str, set[str]] = {
     "storage": WORDS,
     "replay": WORDS,
     "logs": WORDS | {"agents", "envs", "storage"},
-    "runs": WORDS | {"registry", "agents", "policies", "envs", "storage", "replay", "logs"},
+    "runs": WORDS
+    | {"learner", "registry", "agents", "policies", "envs", "storage", "replay", "logs"},
     "analysis": {"errors", "registry", "storage.folder", "storage.files", "runs.config"},
     "export": WORDS | {"policies", "envs", "runs.saved", "storage.files"},
     "sweeps": WORDS | {"registry", "envs", "storage", "replay", "logs", "runs"},

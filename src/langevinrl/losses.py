@@ -1,7 +1,7 @@
-"""One pure function per equation, with the formula and where it comes from.
+"""Loss functions, one per equation, with formula and source.
 
-Letters as in the papers: r reward, κ its scale, γ discount, b 1 unless the episode truly ended,
-s and a state and action, Q̄ the target copy of a critic, ε noise, ᾱ_t a diffusion's signal left.
+Letters as in the papers: r reward, κ its scale, γ discount, b 0 if the episode terminated, else 1,
+s and a state and action, Q̄ target copy of a critic, ε noise, ᾱ_t cumulative noise schedule.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from langevinrl.samplers.flow import AverageVelocity, interpolate
 from langevinrl.types import Array, Batch, Key
 
 MirrorForm: TypeAlias = Literal["coded", "intended"]
-PredictNoise: TypeAlias = Callable[[Array, Array], Array]  # of noisy actions and their steps
+PredictNoise: TypeAlias = Callable[[Array, Array], Array]  # takes noisy actions and steps
 
 
 def td_backup(next_q: Array, batch: Batch, gamma: float, reward_scale: float) -> Array:
@@ -25,7 +25,7 @@ def td_backup(next_q: Array, batch: Batch, gamma: float, reward_scale: float) ->
 
     The target in Eq. 8 of the Langevin paper, with the twin minimum of its released code.
     """
-    if gamma == 0.0:  # a bandit: nothing looks at the next action, so the compiler drops its draw
+    if gamma == 0.0:  # a bandit: the compiler then drops the unused next action
         return reward_scale * batch.reward
     return reward_scale * batch.reward + gamma * batch.bootstrap * next_q.min(axis=0)
 
@@ -43,7 +43,7 @@ def denoising(
 ) -> Array:
     """mean W ‖ε_θ(√ᾱ_t a + √(1-ᾱ_t) ε, t) - ε‖²: actions a (..., A), weights W (...).
 
-    One random step t and noise ε a row.  Denoising Diffusion Probabilistic Models (2020), Eq. 14;
+    One random step t and noise ε a row. Denoising Diffusion Probabilistic Models (2020), Eq. 14;
     DIPO has W = 1/2, QVPO its Q-weights, DPMD exp(Q/α).
     """
     step_key, noise_key = jax.random.split(key)
@@ -66,7 +66,7 @@ def reverse_denoising(
     """mean_k p_k ‖ε_θ(x_t, t) - ε_k‖², p = softmax_k log_weight(â_k), â_k = clip(x̂_0(x_t, ε_k)).
 
     SDAC's reweighted score matching by reverse sampling: K noises that may have led to a noisy
-    action are each weighed by the action they imply.  Clean actions (B, A) only place the noisy
+    action are each weighted by the action they imply. Clean actions (B, A) only place the noisy
     ones; `log_weight` takes (K, B, A) to (K, B), and its softmax is self-normalised importance
     sampling.
     """
@@ -114,7 +114,7 @@ def gaussian_entropy(std: Array, num_axes: int) -> Array:
 
 def mirror_weight(q: Array, mean: Array, std: Array, alpha: Array, form: MirrorForm) -> Array:
     """W = exp(clip((Q - μ_Q)/s_Q, ±3) / α): DPMD's weight of an action worth Q."""
-    # As coded, the division binds before the subtraction and reaches the mean alone.
+    # As coded, the division applies to the mean only.
     score = q - mean / std if form == "coded" else (q - mean) / std
     return jnp.exp(jnp.clip(score, -3.0, 3.0) / alpha)
 
@@ -133,10 +133,10 @@ def advantage_weight(q: Array) -> Array:
 def gaussian_backup(
     mean: Array, std: Array, z: Array, batch: Batch, gamma: float, reward_scale: float
 ) -> tuple[Array, Array]:
-    """y = κ r + γ b μ and y_z = κ r + γ b (μ + σ clip(z, ±3)), of the member with the lesser μ.
+    """y = κ r + γ b μ and y_z = κ r + γ b (μ + σ clip(z, ±3)), of the critic with the smaller μ.
 
-    DACER's backups, a mean one and a drawn one, (B,) each, from Gaussian values of the next action
-    (members, B) and normal draws z (B,): both critics regress on the same two (released code).
+    DACER's mean and sampled backups, (B,) each, from Gaussian values (members, B) of the next
+    action and normal draws z (B,). Both critics regress on the same two (released code).
     """
     least = mean.argmin(axis=0)[None]
     mean, std = (jnp.take_along_axis(moment, least, axis=0) for moment in (mean, std))
@@ -148,8 +148,8 @@ def distributional(mean: Array, std: Array, y: Array, drawn: Array, spread: Arra
     """-(b²+0.1) mean[μ sg((y-μ)/(σ²+0.1)) + σ sg(((μ-y_b)²-σ²)/(σ³+0.1))], summed over members.
 
     DACER's regression of Gaussian values (members, B) on mean backups y (B,) and `drawn` ones (B,),
-    where y_b = μ + clip(drawn - μ, ±3b) and b is the running `spread` (members,).  A likelihood's
-    gradients, made safe: small deviations hardly divide, and b² undoes the division by σ².
+    where y_b = μ + clip(drawn - μ, ±3b) and b is the running `spread` (members,).  The
+    gradients of a Gaussian likelihood, stabilised for small σ; b² undoes the division by σ².
     """
     mu, sigma, y = jax.lax.stop_gradient((mean, std, y[None]))
     near = mu + jnp.clip(drawn[None] - mu, -3 * spread[:, None], 3 * spread[:, None])

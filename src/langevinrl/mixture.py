@@ -1,4 +1,4 @@
-"""Gaussian mixtures by expectation-maximisation, and the entropy they give a cloud of actions."""
+"""Gaussian mixtures fitted by expectation-maximisation, for estimating entropy from samples."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import jax.numpy as jnp
 
 from langevinrl.types import Array, Key
 
-FLOOR = 1e-6  # added to every variance; a direction the points do not fill has none of its own
+FLOOR = 1e-6  # added to every variance, since points may not fill every direction
 
 
 class Mixture(NamedTuple):
-    """K Gaussians with full covariances, each kept as factor x factor transposed."""
+    """K Gaussians with full covariances, stored as Cholesky factors."""
 
     weight: Array  # (K,)
     mean: Array  # (K, A)
@@ -27,10 +27,10 @@ def fit(
     max_iterations: int = 100,
     tolerance: float = 1e-3,
 ) -> Mixture:
-    """A mixture of points (n, A); to be mapped over states, which then each stop on their own.
+    """Fit a mixture to points (n, A).
 
-    The defaults are scikit-learn's, which the released code fits with.  Stopping once the mean log
-    density gains less than `tolerance` is part of the estimate: going on overfits a few hundred
+    The defaults are scikit-learn's, which the released code uses. The stopping rule, a gain in mean
+    log density below `tolerance`, is part of the estimate: more iterations overfit a few hundred
     points, and the entropy falls by up to a nat.
     """
 
@@ -45,12 +45,12 @@ def fit(
         return _maximise(points, jax.nn.softmax(joint)), mean, mean - before, iteration + 1
 
     start = _maximise(points, _cluster(points, num_components, key))
-    nothing_yet = (jnp.array(-jnp.inf), jnp.array(jnp.inf), jnp.array(0))
-    return jax.lax.while_loop(unfinished, step, (start, *nothing_yet))[0]
+    initial = (jnp.array(-jnp.inf), jnp.array(jnp.inf), jnp.array(0))
+    return jax.lax.while_loop(unfinished, step, (start, *initial))[0]
 
 
 def mean_entropy(points: Array, num_components: int, key: Key) -> Array:
-    """Of a mixture fitted to each row's points (n, B, A), averaged over the B rows."""
+    """Return the entropy of a mixture fitted to each row's points (n, B, A), averaged over rows."""
 
     def one(points: Array, key: Key) -> Array:
         return entropy(fit(points, num_components, key))
@@ -59,14 +59,14 @@ def mean_entropy(points: Array, num_components: int, key: Key) -> Array:
 
 
 def log_density(mixture: Mixture, points: Array) -> Array:
-    """Of points (n, A): (n,)."""
+    """Return the log density at points (n, A): (n,)."""
     return jax.nn.logsumexp(_joint(mixture, points), axis=1)
 
 
 def entropy(mixture: Mixture) -> Array:
-    """Of drawing a component, then a point of it: Σ p (-log p + ½ log((2πe)^A |Σ|)).
+    """Return the entropy of a component and a point of it: Σ p (-log p + ½ log((2πe)^A |Σ|)).
 
-    Never less than the entropy of the mixture itself, and equal to it without overlap.
+    It is an upper bound of the mixture's own entropy, exact if components do not overlap.
     """
     size = mixture.mean.shape[1]
     log_volume = jnp.log(_diagonal(mixture.factor)).sum(axis=1)  # ½ log |Σ|
@@ -75,7 +75,7 @@ def entropy(mixture: Mixture) -> Array:
 
 
 def _joint(mixture: Mixture, points: Array) -> Array:
-    """Log density of each point together with each component: (n, K)."""
+    """Return the joint log density of each point and each component: (n, K)."""
 
     def one(weight: Array, mean: Array, factor: Array) -> Array:
         # The factor is inverted first: solving for hundreds of points at once is far slower.
@@ -88,10 +88,10 @@ def _joint(mixture: Mixture, points: Array) -> Array:
 
 
 def _maximise(points: Array, share: Array) -> Mixture:
-    """The likeliest mixture when component k owns a `share` (n, K) of each point."""
+    """Return the maximum-likelihood mixture for responsibilities `share` (n, K)."""
 
     def one(share: Array) -> tuple[Array, Array, Array]:
-        count = share.sum() + 1e-6  # an abandoned component keeps a trace of weight, and no NaN
+        count = share.sum() + 1e-6  # an empty component keeps a small weight instead of NaN
         mean = share @ points / count
         centred = points - mean[None]
         covariance = (share[:, None] * centred).T @ centred / count
@@ -102,10 +102,9 @@ def _maximise(points: Array, share: Array) -> Mixture:
 
 
 def _factorise(covariance: Array) -> Array:
-    """Cholesky, no pivot below FLOOR: none is but by rounding, and there the textbook one breaks.
+    """Return the Cholesky factor with pivots of at least FLOOR.
 
-    Few points in many dimensions leave a covariance of the floor alone in most directions, where
-    single precision can turn the last pivots negative.
+    With few points in many dimensions, single precision can make the last pivots negative.
     """
     index = jnp.arange(len(covariance))
 
@@ -120,7 +119,7 @@ def _factorise(covariance: Array) -> Array:
 
 
 def _cluster(points: Array, num_clusters: int, key: Key, num_rounds: int = 20) -> Array:
-    """k-means from spread-out seeds, as membership (n, K) of zeros and ones."""
+    """Return k-means cluster membership (n, K) of zeros and ones."""
 
     def assign(centres: Array) -> Array:
         return jax.nn.one_hot(_distances(points, centres).argmin(axis=1), num_clusters)
@@ -131,24 +130,24 @@ def _cluster(points: Array, num_clusters: int, key: Key, num_rounds: int = 20) -
         means = member.T @ points / jnp.maximum(count, 1.0)
         return jnp.where(count > 0, means, centres), None
 
-    seeds = _spread(points, num_clusters, key)
+    seeds = _initial_centres(points, num_clusters, key)
     return assign(jax.lax.scan(move, seeds, length=num_rounds)[0])
 
 
-def _spread(points: Array, num_seeds: int, key: Key) -> Array:
-    """k-means++: each next seed is drawn by its squared distance to the nearest one before."""
+def _initial_centres(points: Array, num_seeds: int, key: Key) -> Array:
+    """Draw k-means++ centres: each with probability by squared distance to the nearest centre."""
     keys = jax.random.split(key, num_seeds)
     seeds = jax.random.choice(keys[0], points)[None]
     for k in keys[1:]:
         nearest = _distances(points, seeds).min(axis=1)
-        # The trace keeps the law proper when all points are one.
+        # The small term keeps the distribution valid when all points are equal.
         chosen = jax.random.categorical(k, jnp.log(nearest + 1e-20))
         seeds = jnp.concatenate([seeds, points[chosen][None]])
     return seeds
 
 
 def _distances(points: Array, centres: Array) -> Array:
-    """Squared, of each point to each centre: (n, K)."""
+    """Return squared distances of points to centres: (n, K)."""
     return jnp.square(points[:, None] - centres[None]).sum(axis=-1)
 
 

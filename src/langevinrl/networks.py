@@ -1,4 +1,4 @@
-"""Networks as frozen descriptions with a pure `init` and `apply` over plain pytrees."""
+"""Networks: frozen dataclasses with a pure `init` and `apply` over pytrees."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ Activation: TypeAlias = Literal["mish", "gelu", "relu"]
 
 @jax.custom_jvp
 def mish(x: Array) -> Array:
-    """x tanh(softplus x) from a single exponential: a chain needs millions of them an update."""
-    return _mish_and_slope(x)[0]
+    """Return x tanh(softplus x), computed from a single exponential for speed."""
+    return _mish_and_derivative(x)[0]
 
 
 @mish.defjvp
 def _mish_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    value, slope = _mish_and_slope(primals[0])
-    return value, slope * tangents[0]
+    value, derivative = _mish_and_derivative(primals[0])
+    return value, derivative * tangents[0]
 
 
-def _mish_and_slope(x: Array) -> tuple[Array, Array]:
-    e = jnp.exp(
-        jnp.minimum(x, 20.0)
-    )  # past 20 the gate is 1 in float32, and e squared stays finite
+def _mish_and_derivative(x: Array) -> tuple[Array, Array]:
+    # Above 20 the gate is 1 in float32; the limit keeps e squared finite.
+    e = jnp.exp(jnp.minimum(x, 20.0))
     n = e * (e + 2.0)
     gate = n / (n + 2.0)
     return x * gate, gate + x * (4.0 * e * (e + 1.0) / jnp.square(n + 2.0))
@@ -38,7 +37,7 @@ def _mish_and_slope(x: Array) -> tuple[Array, Array]:
 
 @jax.custom_jvp
 def gelu(x: Array) -> Array:
-    """x Φ(x), whose derivative shares Φ with it."""
+    """Return x Φ(x); its derivative reuses Φ."""
     return x * _normal_cdf(x)
 
 
@@ -50,7 +49,7 @@ def _gelu_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
 
 
 def _normal_cdf(x: Array) -> Array:
-    # By erf: half the price of erfc, which has more digits only where x Φ(x) is next to nothing.
+    # erf costs half of erfc, which is more accurate only where x Φ(x) is close to zero.
     return 0.5 * (1.0 + jax.lax.erf(x / 2**0.5))
 
 
@@ -63,11 +62,10 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class MLP:
-    """A multilayer perceptron over several inputs, as if they were concatenated.
+    """Multilayer perceptron over several inputs, as if they were concatenated.
 
-    The first layer is a sum of one product per input, so that inside a sampling chain the compiler
-    lifts the products of what does not change (the observation) out of the loop, and candidates
-    share them.
+    The first layer is a sum of one product per input. In a sampling chain the compiler then moves
+    the product with the observation out of the loop, and candidates share it.
     """
 
     inputs: tuple[int, ...]
@@ -87,7 +85,7 @@ class MLP:
         return {"inputs": jnp.split(first, edges), "layers": layers}
 
     def apply(self, params: PyTree, *inputs: Array) -> Array:
-        """Inputs are (..., size); leading axes broadcast, so (B, O) meets (N, B, A)."""
+        """Apply to inputs (..., size); leading axes broadcast, such as (B, O) with (N, B, A)."""
         products = [x @ weight for x, weight in zip(inputs, params["inputs"], strict=True)]
         rank = max(product.ndim for product in products)
         x = functools.reduce(jnp.add, [add_leading_axes(product, rank) for product in products])
@@ -100,17 +98,17 @@ class MLP:
 
 
 def add_leading_axes(x: Array, rank: int) -> Array:
-    """Leading axes of size one up to `rank`: broadcasting said aloud, for silence hides faults."""
+    """Add leading axes of size one up to `rank`, which makes broadcasting explicit."""
     return x.reshape((1,) * (rank - x.ndim) + x.shape)
 
 
 def _truncated_normal(key: Key, fan_in: int, fan_out: int) -> Array:
-    # Cut at two deviations and not rescaled: the default initialiser of the released code.
+    # Truncated at two standard deviations and not rescaled, as in the released code.
     return jax.random.truncated_normal(key, -2.0, 2.0, (fan_in, fan_out)) / fan_in**0.5
 
 
 def sinusoid(t: Array, size: int) -> Array:
-    """Sines and cosines of a step or level index at `size / 2` frequencies, over sqrt(size)."""
+    """Return sines and cosines of an index at `size / 2` frequencies, divided by sqrt(size)."""
     half = size // 2
     angle = jnp.asarray(t, jnp.float32)[..., None] * add_leading_axes(
         10_000.0 ** (-jnp.arange(half) / half), jnp.ndim(t) + 1
@@ -120,7 +118,7 @@ def sinusoid(t: Array, size: int) -> Array:
 
 @dataclass(frozen=True)
 class Embedding:
-    """An index through a sinusoid and, if `learned`, a small perceptron of width 2 x size."""
+    """Embedding of an index: a sinusoid and, if `learned`, an MLP of width 2 x size."""
 
     size: int
     activation: Activation
@@ -140,7 +138,7 @@ class Embedding:
 
 @dataclass(frozen=True)
 class StateActionNet:
-    """A network on (obs, action), perhaps told an index: critics, denoisers and scores alike."""
+    """Network of observation, action and optionally an index: critic, denoiser or score."""
 
     spec: Spec
     outputs: int
@@ -162,7 +160,7 @@ class StateActionNet:
     def apply(
         self, params: PyTree, obs: Array, action: Array, index: Array | int | None = None
     ) -> Array:
-        """(..., O), (..., A) and an index, one for all rows or one per row, to (..., outputs)."""
+        """Map (..., O), (..., A) and an index, shared or one per row, to (..., outputs)."""
         if self.embedding is None:
             return self.mlp.apply(params["body"], obs, action)
         assert index is not None
@@ -181,7 +179,7 @@ def smallest(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Critic:
-    """Value networks as one with a leading ensemble axis, each initialised from its own key."""
+    """Ensemble of value networks with a leading axis, each initialised from its own key."""
 
     network: StateActionNet
     num_members: int = 2
@@ -192,6 +190,6 @@ class Critic:
     def apply(
         self, params: PyTree, obs: Array, action: Array, level: Array | int | None = None
     ) -> Array:
-        """Values of every member, (members, ...); a last axis of outputs if there are several."""
+        """Return values of every member, (members, ...), with a last axis of outputs if several."""
         out = jax.vmap(lambda p: self.network.apply(p, obs, action, level))(params)
         return out[..., 0] if self.network.outputs == 1 else out

@@ -1,7 +1,7 @@
-"""One row per method: its class, and what it is called, coloured and cited as wherever it is shown.
+"""Registered methods: class, label, colour, summary and citation.
 
-The order here is the order of every table and figure.  Nothing is imported until a class is asked
-for, so that lists and reports need no JAX.
+Their order is that of every table and figure. A class is imported on request only, so lists and
+reports need no JAX.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Method:
-    """A method as people meet it; `load` gives the agent's class."""
+    """A registered method; `load` imports its agent class."""
 
     path: str  # module:Class
-    label: str  # how the papers write it
-    colour: str  # in every figure; no two alike, the two methods of the paper colour-blind safe
-    summary: str  # what it does, in a line
+    label: str  # name in papers
+    colour: str  # in every figure
+    summary: str  # one line
     paper: str  # the publication to cite
     in_paper: bool = True  # one of the ten methods that the Langevin paper compares
 
     def load(self) -> type[Any]:
-        """The agent's class: METHODS["nclql"].load()(spec)."""
+        """Import the agent class: METHODS["nclql"].load()(spec)."""
         module, name = self.path.split(":")
         return getattr(importlib.import_module(module), name)
 
@@ -31,7 +31,7 @@ class Method:
 METHODS: dict[str, Method] = {
     "nclql": Method(
         "langevinrl.agents.nclql:NCLQL", "NC-LQL", "#0072B2",
-        "Noise-conditioned LQL: a ladder of smoothed critics, walked from the smoothest down.",
+        "Noise-conditioned LQL: annealed Langevin dynamics on critics smoothed at several levels.",
         "Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873",
     ),
     "nclql-auto": Method(
@@ -41,12 +41,12 @@ METHODS: dict[str, Method] = {
     ),
     "lql": Method(
         "langevinrl.agents.lql:LQL", "LQL", "#D55E00",
-        "Langevin Q-learning: actions walk up the critic's gradient; there is no actor.",
+        "Langevin Q-learning: actions follow the critic's gradient; there is no actor.",
         "Direct Soft-Policy Sampling via Langevin Dynamics (2026), arXiv 2602.07873",
     ),
     "sac": Method(
         "langevinrl.agents.sac:SAC", "SAC", "#009E73",
-        "Soft actor-critic: a squashed Gaussian climbs the critics and is paid for its entropy.",
+        "Soft actor-critic: a tanh-squashed Gaussian policy with an entropy bonus.",
         "Soft Actor-Critic Algorithms and Applications (2018), arXiv 1812.05905",
     ),
     "qsm": Method(
@@ -57,45 +57,45 @@ METHODS: dict[str, Method] = {
     ),
     "dipo": Method(
         "langevinrl.agents.dipo:DIPO", "DIPO", "#E69F00",
-        "Replayed actions climb the critic and are written back; a diffusion policy fits them.",
+        "Replayed actions follow the critics' gradient; a diffusion policy is fitted to them.",
         "Policy Representation via Diffusion Probability Model for Reinforcement Learning (2023), "
         "arXiv 2305.13122",
     ),
     "qvpo": Method(
         "langevinrl.agents.qvpo:QVPO", "QVPO", "#56B4E9",
-        "Q-weighted policy optimisation: denoising of its own best actions, and of uniform ones.",
+        "Q-weighted policy optimisation: denoising of its own best actions and of uniform ones.",
         "Diffusion-based Reinforcement Learning via Q-weighted Variational Policy Optimization "
         "(2024), arXiv 2405.16173",
     ),
     "dacer": Method(
         "langevinrl.agents.dacer:DACER", "DACER", "#000000",
-        "Q is climbed through the whole chain; an estimate of its entropy sets the noise on top.",
+        "The policy gradient passes through the whole chain; estimated entropy sets added noise.",
         "Diffusion Actor-Critic with Entropy Regulator (2024), arXiv 2405.15177",
     ),
     "mfp": Method(
         "langevinrl.agents.mfp:MFP", "MFP", "#999933",
-        "Mean-flow policy: jumps from noise to action, and imitates its own best candidates.",
+        "Mean-flow policy: maps noise to action in a few steps and imitates its best candidates.",
         "Mean Flow Policy with Instantaneous Velocity Constraint for One-step Action Generation "
         "(2026)",
     ),
     "sdac": Method(
         "langevinrl.agents.sdac:SDAC", "SDAC", "#882255",
-        "Soft diffusion actor-critic: denoises towards exp(Q/α) without a sample from it.",
+        "Soft diffusion actor-critic: learns to denoise towards exp(Q/α) without samples from it.",
         "Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361",
     ),
     "dpmd": Method(
         "langevinrl.agents.dpmd:DPMD", "DPMD", "#44AA99",
-        "Diffusion policy mirror descent: fitted to its own samples, weighted by exp(Q/α).",
+        "Diffusion policy mirror descent: a policy fitted to its own samples weighted by exp(Q/α).",
         "Efficient Online Reinforcement Learning for Diffusion Policy (2025), arXiv 2502.00361",
     ),
 }  # fmt: skip
 
 
 def label_of(name: str) -> str:
-    """What a method is called where people read; an unknown one by its own name."""
+    """Return a method's label; an unregistered method keeps its name."""
     return METHODS[name].label if name in METHODS else name
 
 
 def colour_of(name: str) -> str:
-    """A method's colour; grey for one that is not registered."""
+    """Return a method's colour; grey if it is not registered."""
     return METHODS[name].colour if name in METHODS else "#7F7F7F"

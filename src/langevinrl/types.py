@@ -1,4 +1,4 @@
-"""The words all rooms share.
+"""Types shared by all packages.
 
 Axis letters: S seeds, E envs, B batch, N candidates, L levels, O obs, A action.
 """
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = jax.Array
     Key: TypeAlias = jax.Array
-else:  # only annotations name them, so that environments in processes of their own need no JAX
+else:  # for annotations only: environment processes need no JAX
     Array = Key = Any
 PyTree: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What an agent must know of a task: two sizes and the half-width of the action box."""
+    """Sizes of a task and the half-width of the action box."""
 
     obs_dim: int
     act_dim: int
@@ -32,22 +32,22 @@ class Spec:
 class Batch(NamedTuple):
     """Transitions drawn from replay.
 
-    With n-step returns (`RunConfig.n_step`) each stands for k <= n steps: `reward` is
-    r_0 + γ r_1 + ... + γ^(k-1) r_(k-1), `next_obs` what the last led to, and `bootstrap` has the
-    factor γ^(k-1), so that κ `reward` + γ `bootstrap` Q(`next_obs`, ·) is the target all the same.
+    With n-step returns (`RunConfig.n_step`) a row covers k <= n steps: `reward` is
+    r_0 + γ r_1 + ... + γ^(k-1) r_(k-1), `next_obs` follows the last step, and `bootstrap` has the
+    factor γ^(k-1). The target is κ `reward` + γ `bootstrap` Q(`next_obs`, ·) in either case.
     """
 
     obs: Array  # (B, O)
     action: Array  # (B, A)
-    reward: Array  # (B,)  raw: the reward scale is applied in the update, once
-    bootstrap: Array  # (B,)  0 where the episode truly ended, 1 on time-outs; times γ^(k-1)
+    reward: Array  # (B,)  before the reward scale, which the update applies once
+    bootstrap: Array  # (B,)  0 if the episode terminated, 1 if it was truncated; times γ^(k-1)
     next_obs: Array  # (B, O)
-    row: Array  # (B,)  where each transition sits in replay
-    extra: dict[str, Array]  # columns the agent asked for; empty for nine agents of ten
+    row: Array  # (B,)  index of each transition in the replay buffer
+    extra: dict[str, Array]  # extra columns of the agent; only DIPO has any
 
 
 class Update(NamedTuple):
-    """What one update hands back to the loop."""
+    """Result of one update."""
 
     state: PyTree
     metrics: dict[str, Array]
@@ -55,7 +55,7 @@ class Update(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """One step of every environment, on the host: what replay stores."""
+    """One step of every environment, in host memory."""
 
     obs: np.ndarray  # (S, E, O)
     action: np.ndarray  # (S, E, A)

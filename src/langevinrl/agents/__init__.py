@@ -1,4 +1,4 @@
-"""One file per method; `registry.METHODS` names them."""
+"""Agents: one file per method, listed in `registry.METHODS`."""
 
 from __future__ import annotations
 

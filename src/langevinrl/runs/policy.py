@@ -12,6 +12,7 @@ import numpy as np
 from langevinrl.agents import Agent, Refining
 from langevinrl.envs.spaces import TaskSpaces
 from langevinrl.errors import UserError, field
+from langevinrl.learner import without_optimiser
 from langevinrl.registry import METHODS
 from langevinrl.runs.compiled import compile_once
 from langevinrl.types import Array, PyTree
@@ -78,7 +79,8 @@ class Policy:
         self.num_seeds = len(jax.tree.leaves(state)[0])
         self.generator = np.random.default_rng([seed, 0xAC7])
         # Slicing the weights at every call would cost more than the chain.
-        self._state_of = cache(lambda index: jax.tree.map(lambda leaf: leaf[index], state))
+        light = without_optimiser(state)
+        self._state_of = cache(lambda index: jax.tree.map(lambda leaf: leaf[index], light))
 
     def act(self, obs: Any, mode: Mode = "keyed", seed_index: int = 0) -> np.ndarray:
         """Return actions for one observation or a batch, in the task's units, shape and dtype."""

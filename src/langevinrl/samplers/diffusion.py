@@ -1,4 +1,4 @@
-"""Gaussian diffusion over actions: noise schedules, the forward sample, and the reverse chain."""
+"""Gaussian diffusion over actions: noise schedules, forward samples and reverse chains."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ ScheduleName: TypeAlias = Literal["linear", "vp", "cosine"]
 
 
 class Schedule(NamedTuple):
-    """The constants of a chain, each (T,); index 0 is the least noisy step."""
+    """Constants of a chain, each (T,); index 0 is the least noisy step."""
 
     beta: Array
     alpha_bar: Array
-    signal: Array  # √ᾱ: what is left of the clean action in a noisy one
-    noise: Array  # √(1 - ᾱ): and how much noise there is
+    signal: Array  # √ᾱ: factor on the clean action
+    noise: Array  # √(1 - ᾱ): factor on the noise
     inverse_signal: Array  # √(1/ᾱ)
     noise_to_signal: Array  # √(1/ᾱ - 1)
     clean_weight: Array  # posterior mean = clean_weight x clean + noisy_weight x noisy
     noisy_weight: Array
-    std: Array  # of the posterior; zero at step 0, which adds no noise
+    std: Array  # standard deviation of the posterior; 0 at step 0
 
 
 def make_schedule(name: ScheduleName, num_steps: int, scale: float = 1.0) -> Schedule:
-    """Noise rates by name: linear up to 0.999 times `scale` (c), variance-preserving, or cosine."""
-    # In float64 on the host, roots too: at step 0 a float32 1 - ᾱ has three digits left.
+    """Return a schedule: linear times `scale` (c), variance-preserving, or cosine."""
+    # Computed in float64 on the host: at step 0 a float32 1 - ᾱ keeps only three digits.
     t = np.arange(num_steps)
     if name == "linear":
         beta = scale * np.linspace(1e-4, 0.999, num_steps)
@@ -54,16 +54,16 @@ def make_schedule(name: ScheduleName, num_steps: int, scale: float = 1.0) -> Sch
         (1 - before) * np.sqrt(1 - beta) / (1 - alpha_bar),
         np.sqrt(variance) * (t > 0),
     )
-    return Schedule(*map(jnp.asarray, constants))  # float32, unless JAX is told to be wider
+    return Schedule(*map(jnp.asarray, constants))  # float32 unless x64 is enabled
 
 
 def add_noise(schedule: Schedule, clean: Array, t: Array, noise: Array) -> Array:
-    """The forward sample x_t of clean actions (..., A) at steps t (...)."""
+    """Return the forward sample x_t of clean actions (..., A) at steps t (...)."""
     return schedule.signal[t][..., None] * clean + schedule.noise[t][..., None] * noise
 
 
 def predict_clean(schedule: Schedule, noisy: Array, t: Array, noise: Array) -> Array:
-    """The clean action that `noise` implies for x_t."""
+    """Return the clean action that `noise` implies for x_t."""
     scaled = schedule.inverse_signal[t][..., None] * noisy
     return scaled - schedule.noise_to_signal[t][..., None] * noise
 
