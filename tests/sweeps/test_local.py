@@ -18,8 +18,10 @@ from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config
+from langevinrl.sweeps.local import _LocalSweep
 from langevinrl.sweeps.queue import SweepFolder
 from langevinrl.sweeps.start import sweep
+from langevinrl.sweeps.workers import Workers
 
 Sweeper = subprocess.Popen[str]
 LONG = {"iterations": 1_500, "eval_every": 750, "checkpoint_every": 20}
@@ -130,6 +132,21 @@ def test_killed_job_is_reported_with_its_signal(tmp_path: Path) -> None:
     os.kill(json.loads((job.folder / "lock.1").read_text())["pid"], signal.SIGKILL)
     words, _ = process.communicate(timeout=60)
     assert process.returncode == 1 and "killed (signal 9)" in words
+
+
+@pytest.mark.parametrize("code", [0, 3, 130])
+def test_job_is_done_only_by_its_done_file(tmp_path: Path, code: int) -> None:
+    """User code may end the process with any exit code, 0 included."""
+    folder = SweepFolder.write(tmp_path / "sweep", [make_config(TINY).resolved()])
+    (job,) = folder.jobs.values()
+    local = _LocalSweep(folder, [], Workers([]), retries=1, keep_replay=False)
+    for tries in (1, 2):
+        local._handle_end(job, code)
+        assert len(job.errors) == tries and list(local.waiting) == [job]
+        assert job.last_error() == f"its process exited with {code} before the run was done"
+    job.write("done.json", "{}")
+    local._handle_end(job, code)
+    assert len(job.errors) == 2 and job.status() == "done"
 
 
 def test_unknown_environment_or_backend_is_refused_at_the_start(tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ class _LocalSweep:
         if code == EXITS["busy"]:
             self.held.append((time.monotonic() + RETRY_SECONDS, job))
             return
-        if self.workers.signals or code in (EXITS["done"], EXITS["refused"]):
+        if self.workers.signals or job.done or code == EXITS["refused"]:
             return
         self.tries[job.id] += 1
-        if code not in EXITS.values():  # the process could not record an error itself
+        if code != EXITS["failed"]:  # the process recorded no error itself
             job.record_error(_explain(code, job))
         if self.tries[job.id] <= self.retries:
             self.waiting.append(job)
@@ -115,5 +115,5 @@ def _explain(code: int, job: Job) -> str:
     elif code < 0:
         end = f"its process ended by signal {-code} ({signal.Signals(-code).name})"
     else:
-        end = f"its process exited with {code}"
+        end = f"its process exited with {code} before the run was done"
     return f"{output}\n{end}" if output else end
