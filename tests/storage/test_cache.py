@@ -43,7 +43,7 @@ def test_cache_is_in_the_users_cache_folder(
     host, version = os.uname().nodename, f"jax-{jax.__version__}"
     assert folder == tmp_path / "xdg" / "langevinrl" / host / version
     assert jax.config.jax_compilation_cache_dir == str(folder)
-    assert folder.stat().st_mode & 0o077 == 0  # code that is run: nobody else's business
+    assert {level.stat().st_mode & 0o077 for level in (folder, *folder.parents[:2])} == {0}
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
 
@@ -72,6 +72,26 @@ def test_without_a_home_or_a_writable_folder_there_is_no_cache(
     (tmp_path / "file").touch()
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
     assert use_cache() is None
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+@pytest.mark.usefixtures("unset")
+@pytest.mark.parametrize("level", ["langevinrl", "langevinrl/HOST", "langevinrl/HOST/VERSION"])
+@pytest.mark.parametrize("kind", ["writable by others", "of another user"])
+def test_cache_that_others_can_write_to_is_not_used(
+    level: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled programs are code."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    host, version = os.uname().nodename, f"jax-{jax.__version__}"
+    folder = tmp_path / level.replace("HOST", host).replace("VERSION", version)
+    folder.mkdir(mode=0o700, parents=True)
+    if kind == "writable by others":
+        folder.chmod(0o777)
+    if kind == "of another user":
+        monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.warns(UserWarning, match=r"without a cache: others can write to .*langevinrl"):
+        assert use_cache() is None
     assert jax.config.jax_compilation_cache_dir is None
 
 
