@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +170,44 @@ def test_command_writes_a_page_and_tables_beside_it(
     assert list((out.parent / "mine_files" / "tables").glob("*.csv"))
     assert not (out.parent / "mine_files" / "figures").exists()
     assert capsys.readouterr().out.splitlines()[0] == str(out)
+
+
+def test_default_page_is_in_the_folder_and_replaces_only_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path / "a", points=1)
+    make_run(tmp_path / "b", points=1)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # the same report may be written again
+        cli.main(["report", "a", "--no-figures"])
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
+    page = tmp_path / "a" / "report.html"
+    before = page.read_text()
+    fails("b", "--out", "a/report.html", "--no-figures")
+    assert "--overwrite" in capsys.readouterr().err and page.read_text() == before
+    cli.main(["report", "b", "--out", "a/report.html", "--no-figures", "--overwrite"])
+    assert page.read_text() != before
+    cli.main(["report", "a", "b", "--no-figures"])
+    assert (tmp_path / "report.html").exists()
+
+
+def test_links_in_the_folder_are_replaced_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim, run = tmp_path / "victim", make_run(tmp_path / "run", seeds=(0, 1), points=1)
+    victim.mkdir()
+    (victim / "file").write_text("mine")
+    (run / "report.html").symlink_to(victim / "file")
+    for name in ("tidy.csv", "tables/final_returns.md", "figures/curves_hours.png"):
+        link = run / "report_files" / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(victim / "file")
+    cli.main(["report", str(run), "--overwrite"])
+    assert (victim / "file").read_text() == "mine" and not (run / "report.html").is_symlink()
+    shutil.rmtree(run / "report_files" / "figures")
+    (run / "report_files" / "figures").symlink_to(victim)
+    fails(str(run))
+    assert "is a link" in capsys.readouterr().err and len(list(victim.iterdir())) == 1
 
 
 def test_runs_without_evaluations_make_a_page(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from langevinrl.errors import UserError
+from langevinrl.storage.files import reason_of
 
 FORMATS = ("png", "svg", "pdf")
 # No dates or program names, so that the same data give the same bytes.
@@ -60,7 +62,14 @@ def write_figures(
     figure.set_layout_engine("none")  # lay out once for all formats
     paths = [folder / f"{name}.{suffix}" for suffix in formats]
     for path, suffix in zip(paths, formats, strict=True):
-        figure.savefig(path, dpi=150, metadata=UNDATED.get(suffix.lower()))
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=suffix, dpi=150, metadata=UNDATED.get(suffix.lower()))
+        try:
+            path.unlink(missing_ok=True)  # a link is replaced, not followed
+            with path.open("xb") as file:
+                file.write(drawn.getbuffer())
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {reason_of(error)}") from error
     pyplot().close(figure)
     return paths
 

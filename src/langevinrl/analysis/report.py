@@ -14,14 +14,15 @@ from langevinrl.analysis.figures import FORMATS, write_figures
 from langevinrl.analysis.grids import Axis, seeds_of
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.normalise import Kind
-from langevinrl.analysis.page import write_page
+from langevinrl.analysis.page import source_of, write_page
 from langevinrl.analysis.page.document import page_document
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_tables import report_tables, tidy_rows
 from langevinrl.analysis.summary import Summary, summarise
 from langevinrl.analysis.tables import safe_file_name, write_csv, write_table
-from langevinrl.errors import UserError
+from langevinrl.errors import UserError, field
 from langevinrl.registry import label_of
+from langevinrl.storage.files import require_no_link
 
 Writer: TypeAlias = Callable[..., list[Path]]  # write_figures with its folder and formats
 AXES: tuple[Axis, ...] = ("iterations", "env_steps", "hours")
@@ -34,21 +35,27 @@ def write_report(
     normalise: Kind = "min-max",
     mix_versions: bool = False,
     figures: bool = True,
+    overwrite: bool = False,
     made: str = "",
 ) -> list[str]:
     """Write a page of all runs in `folders` to `out`, and its tables and figures beside it.
+
+    A page of the same folders is replaced; any other file only with `overwrite`.
 
     write_report([Path("sweeps/hopper")], Path("report.html"))
 
     normalise: which returns score 0 and 1 when tasks are averaged
     mix_versions: treat versions of a task, such as Hopper-v4 and Hopper-v5, as one task
     figures: also draw figures as PNG, SVG and PDF; the page has its own
+    overwrite: replace a page of other folders, or another file
     made: a sentence for the foot of the page
     Returns sentences about what was left out, and why.
     """
-    files = files_beside(out)
+    files, source = files_beside(out), source_of(folders)
+    if not overwrite:
+        _require_page_of(source, out)
     summary = summarise(find_runs(folders), normalise, mix_versions)
-    write_page(page_document(summary, folders, made), out)
+    write_page(page_document(summary, folders, made), out, source)
     return write_files(summary, files, FORMATS if figures else ())
 
 
@@ -59,10 +66,21 @@ def files_beside(out: Path) -> Path:
     if out.suffix not in (".html", ".htm"):
         raise UserError(f"--out {out} does not end in .html: the report is a web page")
     files = out.with_name(f"{out.stem}_files")
+    for place in (files, files / "tables", files / "figures"):
+        require_no_link(place)
     for place in (files, *out.absolute().parents):
         if place.exists() and not place.is_dir():
             raise UserError(f"--out {out} cannot be written: {place} is a file, not a folder")
     return files
+
+
+def _require_page_of(source: str, out: Path) -> None:
+    """Raise if the file exists and is not a page of the same folders."""
+    if out.exists() and source.encode() not in out.read_bytes()[:1_000]:
+        raise UserError(
+            f"{out} exists and is not a report of these folders: choose another {field('out')}, or "
+            f"replace it with {field('overwrite', True)}"
+        )
 
 
 def write_files(summary: Summary, out: Path, formats: Sequence[str] = FORMATS) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import html
+import io
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,8 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
+
+from langevinrl.storage.files import write_text
 
 Row: TypeAlias = dict[str, Any]  # one row of a table, by column
 
@@ -33,11 +36,12 @@ def safe_file_name(name: str) -> str:
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
     """Write rows with the same columns; without rows the file is empty."""
     rows = [{name: _csv_cell(value) for name, value in row.items()} for row in rows]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-        if rows:
-            writer.writeheader()
-        writer.writerows(rows)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [])
+    if rows:
+        writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
 
 
 def _csv_cell(value: Any) -> Any:
@@ -62,8 +66,8 @@ def write_table(path: Path, rows: Sequence[Row], caption: str, printed: Sequence
     """Write `rows` as path.csv, and the shorter `printed` as path.md and path.tex."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(path.with_name(f"{path.name}.csv"), rows)
-    path.with_name(f"{path.name}.md").write_text(markdown(printed, caption))
-    path.with_name(f"{path.name}.tex").write_text(latex(printed, caption))
+    write_text(path.with_name(f"{path.name}.md"), markdown(printed, caption))
+    write_text(path.with_name(f"{path.name}.tex"), latex(printed, caption))
 
 
 def markdown(rows: Sequence[Row], caption: str = "") -> str:

@@ -1,4 +1,4 @@
-"""langevinrl report DIR... [--out report.html]"""
+"""langevinrl report DIR... [--out FILE]"""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ class Report:
     """Write a page, tables and figures of all runs in some folders."""
 
     folders: tyro.conf.Positional[tuple[Path, ...]]  # runs, sweeps, or folders of them
-    # page to write; tables and figures go into a folder beside it: report_files for report.html
-    out: Path = Path("report.html")
+    # page to write, by default DIR/report.html, or ./report.html for several folders; tables and
+    # figures go into a folder beside it: report_files for report.html
+    out: Path | None = None
     normalise: Kind = "min-max"  # which returns score 0 and 1 when tasks are averaged
     mix_versions: bool = False  # treat Hopper-v4 and Hopper-v5 as one task
     figures: bool = True  # also draw figures as PNG, SVG and PDF; the page has its own
+    overwrite: bool = False  # replace a page of other folders, or another file
 
 
 def main(words: list[str]) -> None:
@@ -32,14 +34,17 @@ def main(words: list[str]) -> None:
     from langevinrl import __version__
 
     made = f"Made by langevinrl {__version__} from {', '.join(map(str, asked.folders))}."
+    default = asked.folders[0] / "report.html" if len(asked.folders) == 1 else Path("report.html")
+    out = asked.out or default
     notes = write_report(
         asked.folders,
-        asked.out,
+        out,
         normalise=asked.normalise,
         mix_versions=asked.mix_versions,
         figures=asked.figures,
+        overwrite=asked.overwrite,
         made=made,
     )
-    print(asked.out)
+    print(out)
     for note in notes:
         print(f"  {note}")

@@ -6,9 +6,14 @@ each other.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from langevinrl.storage.files import write_text
 
 ROOM = Path(__file__).parent
 SCRIPTS = (
@@ -16,21 +21,28 @@ SCRIPTS = (
 )  # fmt: skip
 
 
-def render_page(document: dict[str, Any]) -> str:
+def source_of(folders: Sequence[Path]) -> str:
+    """Return a digest of the folders, by which a page is recognised as theirs."""
+    paths = sorted(os.fsencode(folder.resolve()) for folder in folders)
+    return hashlib.sha256(b"\0".join(paths)).hexdigest()
+
+
+def render_page(document: dict[str, Any], source: str = "") -> str:
     """Return the page as text."""
     data = json.dumps(document, separators=(",", ":"), allow_nan=False)
     # Within a script element only "<" can start markup, and a name may contain anything.
     data = data.replace("<", "\\u003c")
     scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
-    page = _asset("page.html").replace("/*STYLE*/", _asset("page.css"))
+    page = (
+        _asset("page.html").replace("/*SOURCE*/", source).replace("/*STYLE*/", _asset("page.css"))
+    )
     return page.replace("/*SCRIPT*/", scripts).replace("/*DATA*/", data)
 
 
-def write_page(document: dict[str, Any], path: Path) -> Path:
-    """Write the page to a file."""
+def write_page(document: dict[str, Any], path: Path, source: str = "") -> None:
+    """Write the page to a file; a link is replaced, not followed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_page(document), encoding="utf-8")
-    return path
+    write_text(path, render_page(document, source))
 
 
 def _asset(name: str) -> str:
