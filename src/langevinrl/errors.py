@@ -96,7 +96,10 @@ ALIASES: dict[str, Alias] = {
     **dict.fromkeys(("discount", "discount_factor"), Alias(("gamma",))),
     **dict.fromkeys(("reward_scaling", "kappa"), Alias(("reward_scale",))),
     **dict.fromkeys(("norm_reward", "normalize_reward"), Alias(("reward_norm",))),
-    **dict.fromkeys(("norm_obs", "normalize_observation"), Alias(("obs_norm",))),
+    **dict.fromkeys(
+        ("norm_obs", "normalize_observation", "obs_norm"),
+        Alias((), "wrap the environment with langevinrl.standardise"),
+    ),
     **dict.fromkeys(
         ("buffer_size", "buffer", "buffer_capacity", "replay_size", "replay_capacity",
          "memory_size", "max_size"),

@@ -11,7 +11,7 @@ from langevinrl.types import Batch, Spec, Transition
 
 
 class PlainReplay:
-    """A ring per seed: the reference for `Replay`, and the content of older checkpoints."""
+    """A ring per seed: the reference for `Replay`."""
 
     def __init__(
         self,
@@ -80,7 +80,3 @@ class PlainReplay:
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: ring[:, : self.size] for name, ring in self.rings.items()}
-
-    def metadata(self) -> dict[str, Any]:
-        generators = [generator.bit_generator.state for generator in self.generators]
-        return {"size": self.size, "position": self.position, "generators": generators}

@@ -40,7 +40,7 @@ OF_RUNS: list[tuple[str, Any]] = [
     ("env_kwargs", {1: 2}), ("hyperparameters", {"gama": 1}), ("hyperparameters", {3: 1}),
 ]  # fmt: skip
 OF_AGENTS: list[tuple[str, str, Any]] = [
-    ("nclql", "embedding_size", 1), ("nclql", "embedding_size", 3), ("nclql", "num_levels", 1),
+    ("nclql", "embedding_size", 1), ("nclql", "embedding_size", 3), ("nclql-auto", "num_levels", 1),
     ("nclql", "embedding_size", 2**31), ("nclql", "num_levels", 2**31), ("nclql", "hidden", (0,)),
     ("nclql", "hidden", (2**31,)), ("nclql", "hidden", ()), ("nclql", "hidden", "256"),
     ("nclql", "gamma", 1.5), ("nclql", "gamma", HUGE), ("nclql", "gamma", NAN),

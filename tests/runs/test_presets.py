@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from langevinrl.agents.lql import LQL
 from langevinrl.cli.train import read
 from langevinrl.errors import UserError, in_flags
 from langevinrl.registry import METHODS
-from langevinrl.runs.config import FIELDS_WITHOUT_EFFECT, RunConfig, agent_class, agent_fields
+from langevinrl.runs.config import RunConfig, agent_class, agent_fields
 from langevinrl.runs.loop import Run
 from langevinrl.runs.presets import RUN_DEFAULTS
 from langevinrl.sweeps.grid import Grid, job_id, seeds_together
@@ -55,13 +54,13 @@ def numbers(config: RunConfig) -> tuple[int | None, int | None, int]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_preset_builds_an_agent_that_differs_from_the_default(name: str) -> None:
+def test_every_method_has_the_preset_short(name: str) -> None:
     kind = agent_class(name)
     for preset, values in kind.presets.items():
         agent = RunConfig("Pendulum-v1", name, preset=preset).make_agent(Spec(3, 1))
         own = {n: v for n, v in values.items() if n not in RUN_DEFAULTS}
         assert agent_fields(agent) == agent_fields(kind(Spec(3, 1))) | own
-        assert agent != kind(Spec(3, 1))
+    assert list(kind.presets) == ["short"]
 
 
 def test_no_agent_has_a_field_that_a_run_has() -> None:
@@ -82,6 +81,8 @@ def test_given_values_override_the_preset() -> None:
 
 
 def test_run_defaults_hold_where_neither_user_nor_preset_sets_a_field() -> None:
+    auto = RunConfig("Pendulum-v1", "nclql-auto", iterations=9).resolved()
+    assert (auto.warmup, auto.batch_size, auto.reward_norm) == (5_000, 64, True)
     assert numbers(RunConfig("Pendulum-v1", EAGER, iterations=9).resolved())[:2] == (700, 64)
     assert numbers(short(EAGER).resolved()) == (1_000, 64, 2)
     assert numbers(short(EAGER, batch_size=256).resolved()) == (1_000, 256, 2)
@@ -146,14 +147,12 @@ def test_sweeps_and_tuning_apply_presets(tmp_path: Path) -> None:
     assert [c.warmup for c in presets] == [30_000, 1_000]
 
 
-def test_job_ids_stay_those_of_earlier_versions() -> None:
+def test_job_ids_depend_on_every_field_with_an_effect() -> None:
     config = RunConfig("Pendulum-v1", "dipo", iterations=9, warmup=500).resolved()
-    newer = (*FIELDS_WITHOUT_EFFECT, "env_kwargs", "n_step")
-    table = {k: v for k, v in dataclasses.asdict(config).items() if k not in newer}
-    digest = hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
-    assert job_id(config) == digest[:10]
-    for change in ({"n_step": 2}, {"env_kwargs": {"a": 1}}):
+    for change in ({"n_step": 2}, {"env_kwargs": {"a": 1}}, {"log_every": 7}):
         assert job_id(dataclasses.replace(config, **change)) != job_id(config)  # type: ignore[arg-type]
+    elsewhere = dataclasses.replace(config, out="x", env_timeout=1.0, on_env_error="reset")
+    assert job_id(elsewhere) == job_id(config)
 
 
 def test_mistakes_in_a_preset_are_reported() -> None:
@@ -169,9 +168,12 @@ def test_mistakes_in_a_preset_are_reported() -> None:
 
 
 def test_removed_presets_name_their_replacement() -> None:
-    assert "removed in version 0.2; use preset=short" in refusal(SWIFT, "fast")
+    assert "removed in version 0.2; use preset=short" in refusal("sac", "fast")
+    assert "use the agent nclql-auto" in refusal("nclql", "fast")
     with in_flags():
-        assert "use --preset short" in refusal(SWIFT, "fast")
+        assert "use --preset short" in refusal("lql", "fast")
+        told = refusal("nclql", "fast-balance")
+        assert "use the agent nclql-auto with --n-step 3 and --spread 0.1" in told
 
 
 def refusal(agent: str, preset: str) -> str:

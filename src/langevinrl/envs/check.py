@@ -31,9 +31,9 @@ SEED = 1
 # Keys under which a wrapper that resets automatically stores the last observation.
 FINAL_KEYS = ("final_obs", "final_observation", "terminal_observation")
 NORMALISERS = {
-    "NormalizeObservation": "Use the agent's obs_norm, or fixed numbers: "
+    "NormalizeObservation": "Use fixed numbers: "
     "langevinrl.envs.standardise measures them once and gives every environment the same.",
-    "NormalizeReward": "Leave it out and give the agent reward_norm or reward_scale, saved with "
+    "NormalizeReward": "Leave it out and use the fields reward_norm or reward_scale, saved with "
     "the run.",
 }
 _GYMNASIUM = re.compile(r"(?:\x1b\[\d+m)?WARN: (.*?)(?:\x1b\[0m)?", re.DOTALL)

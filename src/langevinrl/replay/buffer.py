@@ -13,8 +13,6 @@ from langevinrl.replay.memory import free_memory
 from langevinrl.replay.n_step import sum_rewards
 from langevinrl.types import Batch, Spec, Transition
 
-BLOCK = 4096  # rows of an older checkpoint compared at a time
-
 
 class Replay:
     """The last `capacity` transitions of every seed, sampled uniformly with replacement.
@@ -144,36 +142,30 @@ class Replay:
     def restore(self, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
         """Restore what `arrays` and `metadata` returned.
 
-        Removes its arrays from `arrays`, so that memory does not hold the buffer twice.  Older
-        checkpoints stored every next observation; those are compared again.
+        Removes its arrays from `arrays`, so that memory does not hold the buffer twice.
         """
         self._require_same_sizes(metadata)
         self.size, self.position = metadata["size"], metadata["position"]
         for name, ring in self.rings.items():
             rows = ring[:, : self.size]
             rows[...] = _take(arrays, name, rows)
-        if "next_obs" in arrays:
-            self._find_final(_take(arrays, "next_obs", self.rings["obs"][:, : self.size]))
-        else:
-            self.newest[...] = _take(arrays, "newest", self.newest)
-            self.final_obs.restore(arrays, self.size)
-        sizes = metadata.get("reward_size", [None] * len(self.reward_size))
-        self.reward_size[:] = [np.nan if size is None else size for size in sizes]
+        self.newest[...] = _take(arrays, "newest", self.newest)
+        self.final_obs.restore(arrays, self.size)
+        sizes, states = metadata.get("reward_size"), metadata.get("generators")
         try:
-            for generator, state in zip(self.generators, metadata["generators"], strict=True):
-                generator.bit_generator.state = state
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"checkpoint's replay has invalid generators: {error}") from error
+            for seed, (size, state) in enumerate(zip(sizes, states, strict=True)):  # type: ignore[arg-type]
+                self.reward_size[seed] = np.nan if size is None else size
+                self.generators[seed].bit_generator.state = state
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"checkpoint's replay has invalid metadata: {error}") from error
 
     def _require_same_sizes(self, saved: dict[str, Any]) -> None:
         """Refuse a buffer of other sizes: rows would be read in another order."""
         problem = "checkpoint's replay does not fit this run"
-        for name in ("capacity", "num_envs"):  # absent in older checkpoints
-            mine = getattr(self, name)
-            if saved.get(name, mine) != mine:
-                raise UserError(
-                    f"{problem}: it has {field(name, saved[name])}, this run has {mine}"
-                )
+        for name in ("capacity", "num_envs"):
+            mine, other = getattr(self, name), saved.get(name)
+            if other != mine:
+                raise UserError(f"{problem}: it has {field(name, other)}, this run has {mine}")
         size, position = saved.get("size"), saved.get("position")
         full = size == self.capacity and position in range(self.capacity)
         filling = size in range(0, self.capacity, self.num_envs) and position == size
@@ -182,17 +174,6 @@ class Replay:
                 f"{problem}: {size} rows with the next at {position} is impossible for "
                 f"{self.capacity} rows filled {self.num_envs} at a time"
             )
-
-    def _find_final(self, next_obs: np.ndarray) -> None:
-        """Store those of all next observations (S, size, O) that are not the following row's."""
-        if not self.size:
-            return
-        self.newest[...] = next_obs[:, self._newest_rows()]
-        for start in range(0, self.size, BLOCK):
-            row = np.arange(start, min(start + BLOCK, self.size))
-            row = row[(self.position - 1 - row) % self.capacity >= self.num_envs]
-            following = self.rings["obs"][:, (row + self.num_envs) % self.capacity]
-            self._store_final(row, next_obs[:, row], following)
 
     def _newest_rows(self) -> np.ndarray:
         """Return the rows (E,) of the last step."""
