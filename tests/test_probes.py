@@ -36,6 +36,7 @@ class Case(NamedTuple):
 
 CASES = {
     "nclql": Case(LANGEVIN, 0.15),
+    "nclql-auto": Case({"learning_rate": 1e-2}, 0.2),
     # Twenty steps of 0.025 move by half a unit: uniform starts cannot all reach the action.
     "lql": Case(LANGEVIN | {"start": "uniform"}, 0.4),
     # A fixed temperature, so that the entropy bonus is known.
@@ -68,7 +69,7 @@ def train(agent: str, env: Any, iterations: int, **changes: Any) -> Run:
     """Return a finished run with these hyperparameters."""
     config = RunConfig(
         "probe", agent=agent, iterations=iterations, warmup=800, batch_size=64, num_envs=8,
-        capacity=4_000, updates_per_iteration=5, hyperparameters=changes,
+        capacity=4_000, updates_per_iteration=5, reward_norm=False, hyperparameters=changes,
     ).resolved()  # fmt: skip
     with Run(config, env=env) as run:
         run.until(iterations)

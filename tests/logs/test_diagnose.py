@@ -14,7 +14,7 @@ from tiny import lql_config as config
 
 from langevinrl.logs import diagnose
 from langevinrl.runs.train import resume, train
-from langevinrl.samplers.langevin import constant_plan, slopes
+from langevinrl.samplers.langevin import constant_plan, path_gradients
 from langevinrl.types import Array, Spec
 
 
@@ -27,7 +27,10 @@ class Known:
     def __init__(self, ends: Array, scores: Array | None = None) -> None:
         self.ends, self.scores = ends, scores
 
-    def trace(self, state: Any, obs: Array, key: Array) -> Array:
+    def noise(self, key: Array, num: int) -> None:
+        return None
+
+    def trace(self, state: Any, obs: Array, noise: Any, start: Array | None = None) -> Array:
         start = jnp.zeros_like(self.ends)
         half = start.at[:, 0].set(1.0)
         return jnp.stack([start, start, half, half, self.ends])
@@ -69,7 +72,7 @@ def test_the_spread_is_within_an_observation_not_between_observations() -> None:
 
 def test_scores_are_gradients_at_the_start_of_each_step() -> None:
     path = jnp.arange(6.0).reshape(3, 2, 1)  # two steps of two chains
-    found = slopes(lambda a, level: jnp.square(a).sum(axis=-1), path, constant_plan(2, 0.1))
+    found = path_gradients(lambda a, level: jnp.square(a).sum(axis=-1), path, constant_plan(2, 0.1))
     np.testing.assert_allclose(found, 2 * path[:-1])
 
 
