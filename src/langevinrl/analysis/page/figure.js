@@ -46,19 +46,21 @@ function tableOf({ columns, rows, caption }) {
     const one = value !== null && typeof value === "object" ? value : { text: value };
     const number = isNumber(one.text) || one.number;
     const shown = one.node ?? (isNumber(one.text) ? show(one.text) : String(one.text ?? "–"));
-    return el(at ? "td" : "th", { scope: at ? null : "row", class: number ? "num" : null },
-      one.strong ? el("strong", {}, shown) : shown);
+    return el(at ? "td" : "th", { scope: at ? null : "row", role: at ? "cell" : "rowheader",
+      class: number ? "num" : null, "data-label": at ? columns[at] : null },
+    one.strong ? el("strong", {}, shown) : shown);
   };
   const numeric = columns.map((_, k) => k > 0 && rows.some((row) => {
     const one = row[k];
     return isNumber(one) || (one && typeof one === "object" && (one.number || isNumber(one.text)));
   }));
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    el("table", {},
+    // On a phone the rows of a wide table become cards; roles keep it a table for screen readers.
+    el("table", { role: "table", class: columns.length > 3 ? "cards" : null },
       el("caption", { class: "unseen" }, caption),
       el("thead", {}, el("tr", {}, columns.map((name, k) =>
         el("th", { scope: "col", class: numeric[k] ? "num" : null }, name)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
+      el("tbody", {}, rows.map((row) => el("tr", { role: "row" }, row.map(cell))))));
 }
 
 // Cells for a CSV file: no emphasis, numbers not rounded.
