@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import inspect
 import json
@@ -165,16 +164,6 @@ def test_commands_and_links_of_a_page_exist(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
         assert Path(os.path.normpath(page.parent / link)).exists(), link
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_metric_of_a_method_is_explained(name: str) -> None:
-    path = importlib.util.find_spec(METHODS[name].path.split(":")[0]).origin
-    nodes = ast.walk(ast.parse(Path(path).read_text()))
-    words = [node.value for node in nodes if isinstance(node, ast.Constant)]
-    logged = {word for word in words if isinstance(word, str) and re.fullmatch(r"\w+/\w+", word)}
-    text = (DOCS / "logging.md").read_text()
-    assert logged and [word for word in logged if f"`train/{word}`" not in text] == []
 
 
 def test_tests_named_on_the_reliability_page_exist() -> None:
