@@ -29,7 +29,7 @@ NEW_AGENT = DOCS / "adding-an-agent.md"
 ELSEWHERE = {NEW_AGENT, DOCS / "deploy.md", DOCS / "logging.md"}
 PUBLIC = (
     "langevinrl",
-    *(f"langevinrl.{n}" for n in "samplers callbacks analysis envs export".split()),
+    *(f"langevinrl.{n}" for n in "samplers callbacks analysis export".split()),
 )
 
 
