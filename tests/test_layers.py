@@ -71,7 +71,8 @@ INSIDE: dict[str, set[str]] = {
     "replay.memory": set(),
     "replay.final_obs": {"errors"},
     "replay.n_step": {"errors", "replay.buffer"},  # the ring it reads, by its type alone
-    "logs.progress": set(),
+    "logs.console": set(),
+    "logs.progress": {"logs.console"},
     "logs.episodes": set(),
     "logs.diagnose": {"types", "agents"},
     "logs.video": {"errors", "envs"},

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 import time
 
 import pytest
 from rich.console import Console
 
 from langevinrl.logs import progress
+from langevinrl.logs.console import use_plain_letters
 from langevinrl.logs.progress import ProgressLine, time_left
 
 
@@ -69,7 +72,7 @@ def test_a_narrow_terminal_drops_the_bar_first_and_keeps_total_and_time_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    monkeypatch.setattr(progress, "Console", lambda quiet: terminal)
+    monkeypatch.setattr(progress, "Console", lambda **_: terminal)
     line = ProgressLine("nclql HalfCheetah-v5", total=1_000_000, start=0)
     line.advance(100)
     clock[0] = 10.0
@@ -110,3 +113,39 @@ def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     line.evaluation(1, 0.0, 0.0)
     line.close()
     assert capsys.readouterr().out == ""
+
+
+def print_lines() -> None:
+    line = ProgressLine("lql Hopper-v4", total=10, start=0)
+    for iteration in range(3):
+        line.evaluation(iteration, 1.0, 0.5)
+    line.close()
+
+
+@pytest.mark.parametrize("console", ["closed pipe", "full device", "closed stream"])
+def test_a_lost_console_is_reported_once_and_raises_nothing(
+    console: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if console == "full device":
+        lost = open("/dev/full", "w")
+    else:
+        reader, writer = os.pipe()
+        os.close(reader)
+        lost = os.fdopen(writer, "w")
+    if console == "closed stream":
+        lost.close()
+    monkeypatch.setattr(sys, "stdout", lost)
+    print_lines()
+    lost.close()  # writes what is left, as Python does when it exits
+    assert capsys.readouterr().err.count("the run goes on without progress") == 1
+
+
+def test_an_ascii_console_gets_plain_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    print_lines()
+    use_plain_letters()
+    print("γ = 0.99, Grüße", flush=True)
+    first, *_, last = written.getvalue().splitlines()
+    assert first == b"lql Hopper-v4  0/10  return 1.0 +/- 0.5"
+    assert last == rb"gamma = 0.99, Gr\xfc\xdfe"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from typing import IO, cast
 
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
+
+from langevinrl.logs.console import SafeStream
 
 HEARTBEAT = 60.0  # seconds between lines if the output is not a terminal
 BAR = (10, 40)  # minimum and maximum width of the bar
@@ -21,7 +25,7 @@ class ProgressLine:
     """
 
     def __init__(self, label: str, total: int, start: int, quiet: bool = False) -> None:
-        self.console = Console(quiet=quiet)
+        self.console = Console(quiet=quiet, file=cast("IO[str]", SafeStream(sys.stdout)))
         self.label, self.total, self.iteration = label, total, start
         self.start: tuple[int, float] | None = None  # iteration and time the rate counts from
         self.last = ""  # the state of warm-up, or the last return

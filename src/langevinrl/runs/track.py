@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.logs.console import print_error
 from langevinrl.logs.trackers import TrackedRun, Worker
 from langevinrl.runs.callbacks import Callback, Record
 from langevinrl.runs.evaluate import Evaluation
@@ -97,4 +97,4 @@ def mean_values(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 def _report(name: str, what: str) -> None:
     """Print to stderr, also in a quiet run."""
-    print(f"langevinrl: tracking by {name} {what}; the run goes on.", file=sys.stderr)
+    print_error(f"tracking by {name} {what}; the run goes on.")

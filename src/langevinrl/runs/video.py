@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import jax
@@ -11,6 +10,7 @@ from langevinrl.agents import Agent
 from langevinrl.envs.factory import EnvFactory, as_factory
 from langevinrl.envs.vector import episode_seed
 from langevinrl.errors import UserError
+from langevinrl.logs.console import print_error
 from langevinrl.logs.video import Act, film, rendering_env, require_encoder, require_target
 from langevinrl.runs import compiled
 from langevinrl.runs.callbacks import Callback
@@ -93,7 +93,7 @@ class RecordVideo(Callback):
             film(_first_policy(run.agent, run.state), self.envs, [start], target)
         except Exception as error:  # such as a full disk: no reason to stop a run
             self.working = False
-            print(f"langevinrl: no more videos ({error}); the run goes on.", file=sys.stderr)
+            print_error(f"no more videos ({error}); the run goes on.")
 
     def on_end(self, run: Run) -> None:
         self.envs.close()
