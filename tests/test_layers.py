@@ -75,7 +75,7 @@ INSIDE: dict[str, set[str]] = {
     "logs.progress": {"logs.console"},
     "logs.episodes": set(),
     "logs.diagnose": {"types", "agents"},
-    "logs.video": {"errors", "envs"},
+    "logs.video": {"errors", "envs", "logs.progress"},
     "logs.trackers": {"errors", "storage.folder", "storage.files"},
     "runs.checks": set(),
     "runs.env_kwargs": {"errors"},

@@ -19,7 +19,8 @@ from langevinrl import cli
 from langevinrl.callbacks import RecordVideo
 from langevinrl.envs.factory import as_factory
 from langevinrl.errors import UserError
-from langevinrl.logs import video
+from langevinrl.logs import progress, video
+from langevinrl.logs.progress import ProgressLine
 from langevinrl.runs import video as runs_video
 from langevinrl.runs.train import train
 from langevinrl.runs.video import record_video
@@ -73,9 +74,12 @@ def test_the_command_writes_to_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.setattr(toys, "wide", painted)
+    monkeypatch.setattr(progress, "HEARTBEAT", 0.0)
     out = tmp_path / "deep" / "a film.mp4"
     cli.main(["video", str(tiny_run), "--out", str(out)])
-    assert capsys.readouterr().out.strip() == str(out)
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert lines == [f"a film.mp4  episodes  0/1  {step} steps" for step in range(1, 7)]
+    assert last == str(out)
     assert len(brightness(ffmpeg, out)) == 7
     assert not (tiny_run / "video.mp4").exists()
 
@@ -89,8 +93,9 @@ def test_env_kwargs_of_the_run_reach_the_environment(
     monkeypatch.setattr(toys, "wide", painted)
     monkeypatch.setattr(runs_video, "require_encoder", lambda: "ffmpeg")
 
-    def film(act: Any, envs: Any, starts: Any, out: Path) -> Path:
-        frames = video.play_frames(act, envs, starts)
+    def film(act: Any, envs: Any, starts: Any, out: Path, quiet: bool) -> Path:
+        line = ProgressLine("", 1, 0, quiet)
+        frames = video.play_frames(act, envs, starts, line)
         assert [int(frame.mean()) for frame in frames] == [10 * step for step in range(7)]
         return out
 

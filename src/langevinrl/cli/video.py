@@ -15,12 +15,12 @@ class Video:
     """Record episodes of a trained agent as an MP4."""
 
     folder: tyro.conf.Positional[Path]  # the run folder
-    episodes: int = 1  # one after the other, by the first trained seed
-    out: Path | None = None  # where to write it; DIR/video.mp4 unless told
+    episodes: int = 1  # played one after the other by the first trained seed
+    out: Path | None = None  # default: DIR/video.mp4
     camera: str | None = None  # a camera of the MuJoCo model, by name or number
-    seed: int = 0  # decides the starts of the episodes
-    env: str | None = None  # play this one instead of the environment that the folder names
-    # follow names of someone's own that the folder holds, which imports them
+    seed: int = 0  # sets the starts of the episodes
+    env: str | None = None  # replaces the environment of the run
+    # allow names in the folder that import Python modules
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
 
 

@@ -46,9 +46,13 @@ class ProgressLine:
         """Print a line above the live one, without markup: a path may contain [brackets]."""
         self.console.print(words, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
-    def warmup(self, done: int, total: int) -> None:
-        self.last = f"warm-up {done}/{total}" if done < total else "compiling"
+    def note(self, words: str) -> None:
+        """Show words in place of the last return, such as the state of warm-up."""
+        self.last = words
         self._print_if_due()
+
+    def warmup(self, done: int, total: int) -> None:
+        self.note(f"warm-up {done}/{total}" if done < total else "compiling")
 
     def advance(self, iteration: int) -> None:
         self.iteration = iteration

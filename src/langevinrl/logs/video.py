@@ -22,6 +22,7 @@ import numpy as np
 from langevinrl.envs.factory import EnvFactory, FunctionFactory, GymFactory, name_of, one_line
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError, unknown
+from langevinrl.logs.progress import ProgressLine
 
 Act: TypeAlias = Callable[[np.ndarray], Any]  # observations (1, O) to actions (1, A)
 RGB = "rgb_array"  # Gymnasium's render mode for frames as arrays
@@ -33,25 +34,36 @@ NO_RENDERER = (
 )
 
 
-def film(act: Act, envs: VectorEnv, starts: Sequence[int], out: Path) -> Path:
+def film(
+    act: Act, envs: VectorEnv, starts: Sequence[int], out: Path, *, quiet: bool = True
+) -> Path:
     """Play one episode from each start seed and write them, one after the other, to `out`."""
     draft = out.with_name(f".{out.stem}.partial{out.suffix}")
     (metadata,) = envs.vector.call("metadata")
-    encode(play_frames(act, envs, starts), float(metadata.get("render_fps") or 30), draft)
+    line = ProgressLine(f"{out.name}  episodes", len(starts), 0, quiet)
+    frames = play_frames(act, envs, starts, line)
+    try:
+        encode(frames, float(metadata.get("render_fps") or 30), draft)
+    finally:
+        line.close()
     return draft.replace(out)
 
 
-def play_frames(act: Act, envs: VectorEnv, starts: Sequence[int]) -> Iterator[np.ndarray]:
+def play_frames(
+    act: Act, envs: VectorEnv, starts: Sequence[int], line: ProgressLine
+) -> Iterator[np.ndarray]:
     """Yield every frame of the episodes, (height, width, 3) bytes each."""
-    for start in starts:
+    for episode, start in enumerate(starts):
         obs = envs.reset([start])[0]
         yield render_frame(envs)
-        while True:
+        for step in itertools.count(1):
             envs.step(np.asarray(act(obs))[None])
             if envs.ended.all():  # the next frame belongs to the next episode
                 break
+            line.note(f"{step} steps")
             obs = envs.obs[0]
             yield render_frame(envs)
+        line.iteration = episode + 1
 
 
 def render_frame(envs: VectorEnv) -> np.ndarray:

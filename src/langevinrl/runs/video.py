@@ -34,6 +34,7 @@ def record_video(
     seed: int = 0,
     camera: str | None = None,
     trust: bool = False,
+    quiet: bool = False,
 ) -> Path:
     """Play episodes of the run or model in a folder, with its first trained seed, into an MP4.
 
@@ -41,7 +42,7 @@ def record_video(
 
     `env` replaces the environment, `seed` decides the starts as in evaluation, and `camera` is one
     of the MuJoCo model's, by name or number.  `trust` allows names in the folder that import
-    Python modules.
+    Python modules.  `quiet` hides the progress line.
     """
     if not 1 <= episodes <= 100_000 or not 0 <= seed < 2**32:
         raise UserError(f"cannot play {episodes} episodes from seed {seed}")
@@ -60,7 +61,7 @@ def record_video(
         saved = checkpoint.load(folder, groups=[STATE])
         states = checkpoint.fill_leaves(template, saved.arrays[STATE])
         starts = [episode_seed(seed, episode) for episode in range(episodes)]
-        return film(_first_policy(agent, states), envs, starts, target)
+        return film(_first_policy(agent, states), envs, starts, target, quiet=quiet)
     finally:
         envs.close()
 
