@@ -5,13 +5,17 @@ from __future__ import annotations
 import jax
 import pytest
 
-from langevinrl.analysis.paper import COUNTED_PARAMETERS
 from langevinrl.learner import count_parameters
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig
 from langevinrl.types import Spec
 
 HUMANOID = Spec(376, 17)
+# Online critics and policy, without target copies, temperatures and optimisers.
+NUM_PARAMETERS = {
+    "nclql": 475_746, "lql": 465_410, "sac": 702_244, "qsm": 702_227, "dipo": 710_419,
+    "qvpo": 707_395, "dacer": 707_909, "mfp": 702_739, "sdac": 707_395, "dpmd": 707_395,
+}  # fmt: skip
 
 DEFAULTS = {
     "lql": {
@@ -84,15 +88,15 @@ def test_defaults_are_the_papers(name: str) -> None:
         assert getattr(agent, field) == value, field
 
 
-@pytest.mark.parametrize("name", COUNTED_PARAMETERS)
+@pytest.mark.parametrize("name", NUM_PARAMETERS)
 def test_parameter_counts_on_humanoid(name: str) -> None:
     agent = METHODS[name].load()(HUMANOID)
     state = jax.eval_shape(agent.init, jax.random.key(0))  # type: ignore[attr-defined]
-    assert count_parameters(state) == COUNTED_PARAMETERS[name]
+    assert count_parameters(state) == NUM_PARAMETERS[name]
 
 
-def test_every_agent_has_its_row() -> None:
-    assert set(DEFAULTS) == set(COUNTED_PARAMETERS) == set(METHODS)
+def test_every_method_of_the_paper_is_checked() -> None:
+    assert set(DEFAULTS) == set(NUM_PARAMETERS) == set(METHODS) - {"nclql-auto"}
 
 
 def test_the_protocol_is_the_papers() -> None:

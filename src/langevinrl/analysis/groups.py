@@ -9,7 +9,7 @@ from typing import Any
 
 from langevinrl.analysis.colours import choose_colours
 from langevinrl.analysis.evaluations import Series
-from langevinrl.analysis.records import RunRecord, printable, split_version
+from langevinrl.analysis.records import RunRecord, printable, task_of
 from langevinrl.registry import METHODS, label_of
 from langevinrl.runs.config import FIELDS_BESIDE_LEARNING
 
@@ -29,7 +29,7 @@ class Group:
     @property
     def task(self) -> str:
         """The environment without its version."""
-        return split_version(self.env)[0]
+        return task_of(self.env)
 
 
 # Fields that do not affect learning, or are shown in another way.

@@ -10,7 +10,7 @@ import numpy as np
 
 from langevinrl.analysis.grids import mean_curve
 from langevinrl.analysis.groups import Group
-from langevinrl.analysis.records import split_version
+from langevinrl.analysis.records import task_of
 from langevinrl.errors import UserError, unknown
 
 Kind: TypeAlias = Literal["min-max", "random-to-best"]
@@ -107,7 +107,7 @@ def _random_to_best(groups: Sequence[Group]) -> tuple[float, float]:
     env = groups[0].env
     missing = [group.env for group in groups if group.env not in RANDOM_RETURNS]
     if missing:
-        near = [name for name in RANDOM_RETURNS if split_version(name)[0] == groups[0].task]
+        near = [name for name in RANDOM_RETURNS if task_of(name) == groups[0].task]
         hint = f" (only for {near[0]})" if near else ""
         raise UserError(
             f"no return of random actions is known for {missing[0]}{hint}: use the normalisation "

@@ -42,8 +42,3 @@ HUMANOID_PARAMETERS: dict[str, float] = {
     "nclql": 1.000, "lql": 0.978, "sac": 1.477, "dipo": 1.495, "qvpo": 1.487, "sdac": 1.487,
     "dpmd": 1.487, "dacer": 1.489,
 }  # fmt: skip
-# Our counts: online critics and policy, without target copies, temperatures and optimisers.
-COUNTED_PARAMETERS: dict[str, int] = {
-    "nclql": 475_746, "lql": 465_410, "sac": 702_244, "qsm": 702_227, "dipo": 710_419,
-    "qvpo": 707_395, "dacer": 707_909, "mfp": 702_739, "sdac": 707_395, "dpmd": 707_395,
-}  # fmt: skip

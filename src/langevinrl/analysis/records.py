@@ -43,25 +43,14 @@ class RunRecord:
     env: str = ""
 
     @property
-    def task(self) -> str:
-        """The environment without its version: HalfCheetah of HalfCheetah-v4."""
-        return split_version(self.env)[0]
-
-    @property
-    def version(self) -> str:
-        """v4 of HalfCheetah-v4; empty if its name has none."""
-        return split_version(self.env)[1]
-
-    @property
     def dirty(self) -> bool:
         """Whether the source tree had uncommitted changes."""
         return bool(self.versions.get("dirty"))
 
 
-def split_version(env: str) -> tuple[str, str]:
-    """Split an environment's id: ("HalfCheetah", "v4"), or ("toys:wide", "") without a version."""
-    found = re.fullmatch(r"(.+)-(v\d+)", env)
-    return (found[1], found[2]) if found else (env, "")
+def task_of(env: str) -> str:
+    """Return an environment's id without its version: HalfCheetah of HalfCheetah-v4."""
+    return re.sub(r"(?<=.)-v\d+$", "", env)
 
 
 def find_runs(paths: Sequence[Path]) -> list[RunRecord]:

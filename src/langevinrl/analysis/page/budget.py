@@ -7,7 +7,7 @@ from typing import Any
 
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.page.health import summarise_versions
-from langevinrl.analysis.records import RunRecord, split_version
+from langevinrl.analysis.records import RunRecord, task_of
 from langevinrl.registry import label_of
 from langevinrl.runs.config import PAPER_ITERATIONS
 
@@ -60,7 +60,7 @@ def sort_tasks(envs: Iterable[str]) -> list[str]:
     """Sort tasks in the paper's order, then by name."""
     order = list(PAPER_ITERATIONS)
     place = {task: i for i, task in enumerate(order)}
-    return sorted(set(envs), key=lambda env: (place.get(split_version(env)[0], len(order)), env))
+    return sorted(set(envs), key=lambda env: (place.get(task_of(env), len(order)), env))
 
 
 def _length(groups: Sequence[Group]) -> str:
