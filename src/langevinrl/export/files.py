@@ -1,4 +1,4 @@
-"""A run folder's policy in, one file out."""
+"""Policies of run folders as files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import jax
 import jax.export
@@ -15,16 +15,14 @@ import numpy as np
 
 from langevinrl.envs.factory import EnvLike, as_factory, identify
 from langevinrl.errors import UserError, unknown
-from langevinrl.policies.chain import act
-from langevinrl.policies.methods import describe
-from langevinrl.policies.tables import Box, Facts, Policy, to_json
+from langevinrl.export.numpy_policy import FORMAT, NumpyPolicy
+from langevinrl.export.program import Program, translate
+from langevinrl.export.trace import TracedPolicy, change_fields, trace_policy
 from langevinrl.runs.saved import read_model
 from langevinrl.storage.files import require_no_link
-from langevinrl.types import Array
 
-Format: TypeAlias = Literal["numpy", "stablehlo", "onnx"]
 PLATFORMS = ("cpu", "cuda", "tpu")  # that a StableHLO file can be run on
-TOLERANCE = 1e-4  # between an ONNX model and the chain it was made of, in the chain's box
+TOLERANCE = 1e-4  # of the difference between a file's actions and the agent's, in the agent's box
 
 
 def export(
@@ -39,12 +37,12 @@ def export(
 ) -> Path:
     """Write the evaluation policy of a run or saved model as one file, and return its path.
 
-    `format` is numpy (.npz), stablehlo or onnx; `out` is policy.npz and so on in the folder unless
-    told; `seed_index` counts the seeds trained side by side; `env` is the task itself, in a folder
-    that does not know its spaces; `trust` allows an agent of someone's own that it names.
+    `format` is numpy (.npz), stablehlo or onnx.  `out` defaults to policy.npz and so on in the
+    folder.  `seed_index` selects one of the seeds trained together.  `env` is the task, for folders
+    without a record of its spaces.  `trust` allows an agent from outside the package.
 
-    `changes` are fields that need no training again, by name:
-    best_of, steps_per_level and num_levels (NC-LQL), num_steps (LQL, QSM), flow_steps (MFP).
+    `changes` are fields that need no new training:
+    best_of, steps_per_level (NC-LQL), num_steps (LQL, QSM), flow_steps (MFP).
 
     export("runs/cheetah", "onnx", best_of=8)
     """
@@ -67,32 +65,54 @@ def read_policy(
     env: EnvLike | None = None,
     changes: dict[str, int] | None = None,
     trust: bool = False,
-) -> Policy:
-    """The tables of one trained seed's policy, from a run or a saved model."""
+) -> TracedPolicy:
+    """Read one trained seed's policy from a run or a saved model."""
     source = None if env is None else identify(env)._replace(factory=as_factory(env))
     saved = read_model(folder, source, trust)
     if not 0 <= seed_index < saved.config.seeds:
         raise UserError(f"seed_index is {seed_index}; trained seeds: {saved.config.seeds}")
     state = jax.tree.map(lambda leaf: leaf[seed_index], saved.state)
-    box = Box(saved.spaces.centre, saved.spaces.scale)
-    return describe(saved.agent, state, box, changes)
+    agent = change_fields(saved.agent, state, changes or {})
+    return trace_policy(agent, state, saved.spaces)
 
 
-def to_numpy(policy: Policy) -> bytes:
-    """An .npz without pickle: the tables and, as `facts`, JSON."""
+def to_numpy(policy: TracedPolicy) -> bytes:
+    """Write an .npz without pickle: the program as JSON, and its constants by dtype."""
+    program = _translate(policy)
+    constants = program.constants
+    header = {
+        "format": FORMAT,
+        "metadata": policy.metadata,
+        "constants": [[str(array.dtype), array.shape] for array in constants],
+        "instructions": program.instructions,
+        "output": program.output,
+    }
+    arrays = {"program": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    for dtype in {str(array.dtype) for array in constants}:
+        parts = [array.reshape(-1) for array in constants if str(array.dtype) == dtype]
+        arrays[dtype] = np.concatenate(parts)
     file = BytesIO()
-    np.savez(file, facts=np.array(json.dumps(to_json(policy.facts))), **policy.arrays)  # type: ignore[arg-type]  # names are ours
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # no name of ours is an option
+    file.seek(0)
+    loaded = NumpyPolicy(file)
+    _check(policy, lambda inputs: loaded(inputs.pop("obs"), inputs))
     return file.getvalue()
 
 
-def to_stablehlo(policy: Policy) -> bytes:
-    """A serialised `jax.export` of (obs, noise), or of obs alone; any number of rows."""
+def to_stablehlo(policy: TracedPolicy) -> bytes:
+    """Serialise a function of obs (B, O) and the noise by name, for any number of rows."""
+
+    def act(obs: Any, noise: dict[str, Any]) -> Any:
+        return jax.vmap(policy.act)(obs, *(noise[leaf["name"]] for leaf in policy.noise))
+
     (rows,) = jax.export.symbolic_shape("rows")
-    shapes = input_shapes(policy.facts, rows)
-    inputs = [jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes]  # type: ignore[no-untyped-call]
-    chain = jax.jit(pure_function(policy))
+    inputs = {
+        name: jax.ShapeDtypeStruct((rows, *shape), jnp.float32)
+        for name, shape in policy.shapes.items()
+    }
+    exported = jax.export.export(jax.jit(act), platforms=PLATFORMS)(inputs.pop("obs"), inputs)
     try:
-        return bytes(jax.export.export(chain, platforms=PLATFORMS)(*inputs).serialize())
+        return bytes(exported.serialize())
     except ImportError as error:
         raise UserError(
             "StableHLO needs flatbuffers, which is not installed: "
@@ -100,73 +120,46 @@ def to_stablehlo(policy: Policy) -> bytes:
         ) from error
 
 
-def to_onnx(policy: Policy) -> bytes:
-    """An ONNX model with inputs obs and noise and output action, tried in ONNX Runtime."""
+def to_onnx(policy: TracedPolicy) -> bytes:
+    """Serialise a model with the input obs and one for each array of noise."""
     try:
-        import jax2onnx
         import onnxruntime
+
+        from langevinrl.export.onnx_model import make_model
     except ImportError as error:
         raise UserError(
             f"ONNX needs {error.name}, which is not installed: pip install 'langevinrl[onnx]'"
         ) from error
-    shapes, agent = input_shapes(policy.facts, "B"), policy.facts.agent
-    names = {"input_names": ["obs", "noise"][: len(shapes)], "output_names": ["action"]}
-    function = pure_function(policy, unroll=True)
-    try:
-        model = jax2onnx.to_onnx(function, shapes, model_name=f"langevinrl_{agent}", **names)
-    except Exception as error:  # of many kinds, of a converter that is not ours
-        raise UserError(f"jax2onnx cannot carry {agent}: {error}") from error
+    shape = policy.spaces.action_space.shape
+    model = make_model(_translate(policy), policy.shapes, shape)
     entry = model.metadata_props.add()
-    entry.key, entry.value = "facts", json.dumps(to_json(policy.facts))
+    entry.key, entry.value = "policy", json.dumps(policy.metadata)
     content = bytes(model.SerializeToString())
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    _check_onnx(policy, function, session)
+    _check(policy, lambda inputs: session.run(None, inputs)[0])
     return content
 
 
-def _check_onnx(policy: Policy, function: Callable[..., Array], session: Any) -> None:
-    """Refuses a model whose actions are not those of the chain it was made of."""
-    rng, facts = np.random.default_rng(0), policy.facts
-    worst = 0.0
-    for batch in (1, 3):
-        obs = rng.standard_normal((batch, facts.obs_dim)).astype(np.float32)
-        noise = rng.uniform(-1, 1, (batch, *facts.noise_shape)).astype(np.float32)
-        fed = {"obs": obs, "noise": noise} if facts.num_draws else {"obs": obs}
-        (action,) = session.run(None, fed)
-        apart = (action - np.asarray(function(*fed.values()))) / policy.arrays["stretch"]
-        worst = max(worst, float(np.abs(apart).max()))
-    if not worst <= TOLERANCE:
+def _translate(policy: TracedPolicy) -> Program:
+    return translate(policy.act, [array[0] for array in policy.examples(1).values()])
+
+
+def _check(policy: TracedPolicy, act: Callable[[dict[str, np.ndarray]], np.ndarray]) -> None:
+    """Require that a file's actions are the agent's."""
+    inputs = policy.examples(rows=7)
+    wanted = np.asarray(policy.act_rows(*inputs.values()))
+    half_range = policy.spaces.scale.reshape(wanted.shape[1:]) * policy.spaces.bound
+    apart = np.abs(act(inputs) - wanted) / np.maximum(half_range, 1e-12)
+    # The median, for one rounding error can change which of two equal candidates is chosen.
+    middle = float(np.median(apart.reshape(len(wanted), -1).max(axis=1)))
+    if not middle <= TOLERANCE:
         raise UserError(
-            f"ONNX cannot carry this {facts.agent}: its actions differ by {worst:.1g} from the "
-            f"chain's, more than {TOLERANCE:g}"
+            f"the file's actions differ by {middle:.1g} from those of {policy.agent}, more than "
+            f"{TOLERANCE:g}; check that its weights are finite"
         )
 
 
-def input_shapes(facts: Facts, rows: Any) -> list[tuple[Any, ...]]:
-    """Shapes of the inputs, obs and, if the policy draws any, noise; `rows` may be a name."""
-    obs, noise = (rows, facts.obs_dim), (rows, *facts.noise_shape)
-    return [obs, noise] if facts.num_draws else [obs]
-
-
-def pure_function(policy: Policy, *, unroll: bool = False) -> Callable[..., Array]:
-    """The policy of (obs, noise), or of obs alone if it draws none; its weights are constants."""
-    facts = policy.facts
-    constants = {name: jnp.asarray(array) for name, array in policy.arrays.items()}
-
-    def chain(obs: Array, noise: Array) -> Array:
-        # Behind a barrier, or XLA keeps the weights twice, turned for the way back as well, and
-        # both no longer fit the cache.  An unrolled chain is not for XLA.
-        tables = constants
-        if not unroll:
-            tables = jax.lax.optimization_barrier(constants)  # type: ignore[no-untyped-call]
-        return act(facts, tables, obs, noise, unroll=unroll)
-
-    if facts.num_draws:
-        return chain
-    return lambda obs: chain(obs, jnp.zeros((obs.shape[0], *facts.noise_shape)))
-
-
-WRITERS: dict[str, tuple[str, Callable[[Policy], bytes]]] = {
+WRITERS: dict[str, tuple[str, Callable[[TracedPolicy], bytes]]] = {
     "numpy": (".npz", to_numpy),
     "stablehlo": (".stablehlo", to_stablehlo),
     "onnx": (".onnx", to_onnx),

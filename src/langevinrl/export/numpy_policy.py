@@ -1,131 +1,222 @@
-"""Runs an exported policy with NumPy alone: NumpyPolicy("policy.npz", seed=0)(obs)."""
+"""Run an exported policy with NumPy alone: NumpyPolicy("policy.npz", seed=0)(obs)."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
+
+FORMAT = "langevinrl policy 2"
+MOST_NUMBERS = 2**26  # in one array: 256 MB of float32
+DTYPES = {"float32": np.float32, "int32": np.int32, "bool": np.bool_}
+DISTRIBUTIONS = ("normal", "uniform")  # of noise: standard normal, or uniform on [-1, 1]
 
 
-def activate(name: str, z: ndarray) -> tuple[ndarray, ndarray]:
-    """An activation and its derivative."""
-    if name == "relu":
-        return np.maximum(z, 0.0), (z > 0.0).astype(z.dtype)
-    if name == "mish":  # z tanh(softplus z); past 20 the gate is 1
-        e = np.exp(np.minimum(z, 20.0))
-        n = e * (e + 2.0)
-        gate = n / (n + 2.0)
-        return z * gate, gate + z * (4.0 * e * (e + 1.0) / np.square(n + 2.0))
-    # gelu: z Φ(z), by the fit 7.1.26 of Abramowitz and Stegun to erf, whose error is 1.5e-7
-    density, t = np.exp(-0.5 * np.square(z)), 1.0 / (1.0 + 0.3275911 / 2**0.5 * np.abs(z))
-    fit = 1.421413741 + t * (-1.453152027 + t * 1.061405429)
-    tail = 0.5 * t * (0.254829592 + t * (-0.284496736 + t * fit)) * density
-    cdf = np.where(z < 0.0, tail, 1.0 - tail)
-    return z * cdf, cdf + z * density / (2 * np.pi) ** 0.5
+def erf(x: np.ndarray) -> np.ndarray:
+    """Return the error function by formula 7.1.26 of Abramowitz and Stegun, to 1.5e-7."""
+    t = 1.0 / (1.0 + 0.3275911 * np.abs(x))
+    tail = 1.421413741 + t * (-1.453152027 + t * 1.061405429)
+    tail = t * (0.254829592 + t * (-0.284496736 + t * tail)) * np.exp(-np.square(x))
+    return np.sign(x) * (1.0 - tail)
 
 
-def normalise(norm: str, z: ndarray) -> tuple[ndarray, ndarray | float]:
-    """Rows over their root mean square if the norm is rms, and the factor on each."""
-    if norm == "none":
-        return z, 1.0
-    scale = 1.0 / np.sqrt(np.square(z).mean(axis=-1, keepdims=True) + np.float32(1e-6))
-    return z * scale, scale
+# Operations have the names and meaning of ONNX operators.
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    "Abs": np.abs, "Add": np.add, "And": np.logical_and, "Ceil": np.ceil, "Cos": np.cos,
+    "Cosh": np.cosh, "Div": np.divide, "Equal": np.equal, "Erf": erf, "Exp": np.exp,
+    "Floor": np.floor, "Greater": np.greater, "GreaterOrEqual": np.greater_equal,
+    "Less": np.less, "LessOrEqual": np.less_equal, "Log": np.log, "Max": np.maximum,
+    "Min": np.minimum, "Mul": np.multiply, "Neg": np.negative, "Not": np.logical_not,
+    "Or": np.logical_or, "Pow": np.power, "Sign": np.sign, "Sin": np.sin,
+    "Sinh": np.sinh, "Sqrt": np.sqrt, "Sub": np.subtract, "Tan": np.tan, "Tanh": np.tanh,
+    "Where": lambda condition, x, y: np.where(condition, x, y), "Xor": np.logical_xor,
+}  # fmt: skip
+# Those with a parameter take it first.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **ELEMENTWISE,
+    "ArgMax": lambda axis, x: x.argmax(axis=axis),
+    "ArgMin": lambda axis, x: x.argmin(axis=axis),
+    "Cast": lambda dtype, x: x.astype(DTYPES[dtype]),
+    "Concat": lambda axis, *arrays: np.concatenate(arrays, axis=axis),
+    "CumSum": lambda axis, x: x.cumsum(axis=axis),
+    "Expand": lambda shape, x: np.broadcast_to(x, shape),
+    "Gather": lambda x, index: np.take(x, index, axis=0, mode="clip"),
+    "MatMul": np.matmul,
+    "ReduceMax": lambda axes, x: x.max(axis=tuple(axes)),
+    "ReduceMin": lambda axes, x: x.min(axis=tuple(axes)),
+    "ReduceProd": lambda axes, x: x.prod(axis=tuple(axes)),
+    "ReduceSum": lambda axes, x: x.sum(axis=tuple(axes)),
+    "Reshape": lambda shape, x: x.reshape(shape),
+    "Slice": lambda parts, x: x[tuple(slice(*part) for part in parts)],
+    "Transpose": lambda axes, x: x.transpose(axes),
+}
 
 
-class Network:
-    """M perceptrons on (obs, action); `rows` is what each step adds to their first layers."""
-
-    def __init__(self, arrays: dict[str, ndarray], name: str, facts: dict[str, Any]) -> None:
-        own = name if f"{name}.obs" in arrays else "field"  # the judge may be the field's critics
-        self.obs, self.action = arrays[f"{own}.obs"], arrays[f"{own}.action"]
-        self.rows, self.activation = arrays[f"{name}.rows"][:, :, None], facts["activation"]
-        self.norm = facts.get("norm", "none")  # files from before there were norms do not say
-        depth = range(sum(key.startswith(f"{own}.weight.") for key in arrays))
-        self.layers = [(arrays[f"{own}.weight.{i}"], arrays[f"{own}.bias.{i}"]) for i in depth]
-
-    def forward(self, first: ndarray, x: ndarray, step: int) -> tuple[ndarray, list[Any]]:
-        """Outputs (M, R, out) at actions (R, A); each layer's slope, normed row and factor."""
-        z, layers = first + self.rows[step] + x @ self.action, []
-        for weight, bias in self.layers:
-            z, scale = normalise(self.norm, z)
-            h, slope = activate(self.activation, z)
-            layers.append((slope, z, scale))
-            z = h @ weight + bias[:, None]
-        return z, layers
-
-    def gradient(self, first: ndarray, x: ndarray, step: int) -> ndarray:
-        """Gradient in actions (R, A) of the sum of all members' values: (R, A)."""
-        layers = self.forward(first, x, step)[1]
-        g = np.ones((len(self.obs), 1, 1), np.float32)
-        for (weight, _), (slope, z, scale) in zip(self.layers[::-1], layers[::-1], strict=True):
-            g = (g @ weight.swapaxes(1, 2)) * slope
-            if self.norm == "rms":
-                g = scale * (g - z * (g * z).mean(axis=-1, keepdims=True))
-        return (g @ self.action.swapaxes(1, 2)).sum(axis=0)
+def draw_noise(
+    leaves: Sequence[dict[str, Any]], rng: np.random.Generator, rows: int = 1
+) -> dict[str, np.ndarray]:
+    """Draw the noise of `rows` actions, by name; `leaves` is "noise" of a file's metadata."""
+    noise = {}
+    for leaf in leaves:
+        shape = (rows, *leaf["shape"])
+        normal = leaf["distribution"] == "normal"
+        drawn = rng.standard_normal(shape) if normal else rng.uniform(-1.0, 1.0, shape)
+        noise[leaf["name"]] = drawn.astype(np.float32)
+    return noise
 
 
 class NumpyPolicy:
-    """A policy read from the .npz that `langevinrl export --format numpy` writes."""
+    """A policy read from the file that `langevinrl export --format numpy` writes.
+
+    The whole file is checked when it is loaded, and no text in it is run as code.  A file that
+    cannot be used raises ValueError.
+    """
+
+    metadata: dict[str, Any]  # agent, obs_dim, action_shape, action_dtype, noise
 
     def __init__(self, path: Any, seed: int | None = None) -> None:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        self.facts: dict[str, Any] = json.loads(str(arrays["facts"]))
-        self.steps, self.num = arrays["steps"].tolist(), self.facts["best_of"]
-        self.limits = arrays.get("limits")  # (steps,)  how far the field may move a point, if said
-        self.centre, self.stretch = arrays["centre"], arrays["stretch"]
-        self.field = Network(arrays, "field", self.facts)
-        if self.num > 1:
-            self.judge = Network(arrays, "judge", self.facts)
-        self.noise_shape = (self.facts["num_draws"], self.num, self.facts["act_dim"])
         self.rng = np.random.default_rng(seed)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            self._build(json.loads(arrays.pop("program").tobytes()), arrays)
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # a damaged file can fail anywhere
+            reason = str(error) if isinstance(error, ValueError) else repr(error)
+            raise ValueError(f"cannot read a policy from {path}: {reason}") from error
 
-    def draw_noise(self, batch: int = 1) -> ndarray:
-        """Noise (B, draws, N, A): standard normal, but a uniform start is within [-1, 1]."""
-        noise = self.rng.standard_normal((batch, *self.noise_shape), np.float32)
-        if self.facts["start"] == "uniform":
-            noise[:, 0] = self.rng.uniform(-1.0, 1.0, noise[:, 0].shape)
-        return noise
+    def draw_noise(self, rows: int = 1) -> dict[str, np.ndarray]:
+        """Draw the noise of that many actions, by name, each (rows, ...)."""
+        return draw_noise(self.metadata["noise"], self.rng, rows)
 
-    def __call__(self, obs: Any, noise: ndarray | None = None) -> ndarray:
-        """The action for one observation (O,) or several (B, O); draws its noise unless given."""
-        rows = np.atleast_2d(np.asarray(obs, np.float32))
-        z = self.draw_noise(len(rows)) if noise is None else np.asarray(noise, np.float32)
-        z = z.reshape(len(rows), *self.noise_shape).swapaxes(0, 1)
-        x = self._walk(rows, z.reshape(len(z), len(rows) * self.num, z.shape[-1]))
-        action = self.centre + self.stretch * self._choose(rows, x)
-        return action[0] if np.ndim(obs) == 1 else action
+    def __call__(self, obs: Any, noise: dict[str, np.ndarray] | None = None) -> np.ndarray:
+        """Return the action for one observation (O,) or several (B, O).
 
-    def _walk(self, obs: ndarray, z: ndarray) -> ndarray:
-        """Every candidate's chain, from noise (draws, B N, A) to its end (B N, A)."""
-        facts, bound = self.facts, self.facts["bound"]
-        first = np.repeat(obs @ self.field.obs, self.num, axis=1)  # (M, B N, H), for all steps
-        x = facts["start_scale"] * z[:1].sum(axis=0)  # zero where there is no draw
-        for step, (of_x, of_field, of_guess, keep, spread) in enumerate(self.steps):
-            drift = of_field * self._field(first, x, step)
-            if self.limits is not None:
-                length = np.sqrt(np.square(drift).sum(axis=-1, keepdims=True)) + 1e-12
-                drift = drift * np.minimum(1.0, self.limits[step] / length)
-            guess = of_x * x + drift
-            guess = guess.clip(-bound, bound) if facts["clip_guess"] else guess
-            x = of_guess * guess + keep * x + (spread * z[step + 1] if len(z) > 1 else 0.0)
-            x = x.clip(-bound, bound) if facts["clip_step"] else x
-        return (bound * np.tanh(x) if facts["squash"] else x).clip(-bound, bound)
+        `noise` is as `draw_noise` returns it, which is called unless it is given.
+        """
+        given = np.asarray(obs, np.float32)
+        rows = np.atleast_2d(given)
+        if given.ndim not in (1, 2) or rows.shape[1:] != self._shapes[0]:
+            expected = f"{self._shapes[0]} or rows of it"
+            raise ValueError(f"obs has shape {given.shape}; expected {expected}")
+        noise = self.draw_noise(len(rows)) if noise is None else noise
+        names = [leaf["name"] for leaf in self.metadata["noise"]]
+        if set(noise) != set(names):
+            raise ValueError(f"noise has the parts {sorted(noise)}; expected {sorted(names)}")
+        inputs = [rows]
+        for name, shape in zip(names, self._shapes[1:], strict=True):
+            inputs.append(np.asarray(noise[name], np.float32).reshape(len(rows), *shape))
+        with np.errstate(all="ignore"):
+            actions = [self._act(row) for row in zip(*inputs, strict=True)]
+        action = np.array(actions, self.metadata["action_dtype"])
+        return action[0] if given.ndim == 1 else action
 
-    def _field(self, first: ndarray, x: ndarray, step: int) -> ndarray:
-        if self.facts["drift"] == "network":
-            return self.field.forward(first, x, step)[0][0]
-        gradient = self.field.gradient(first, x, step)
-        length = np.sqrt(np.square(gradient).sum(axis=-1, keepdims=True)) + 1e-8
-        return gradient / length if self.facts["normalise"] else gradient
+    def _act(self, inputs: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Run the program for one observation."""
+        values = [*inputs, *self._values]
+        for result, call, arguments, done in self._calls:
+            values[result] = call(*[values[i] for i in arguments])
+            for i in done:
+                values[i] = None
+        return np.asarray(values[self._output])
 
-    def _choose(self, obs: ndarray, x: ndarray) -> ndarray:
-        """The candidate of (B N, A) that the lesser critic values most: (B, A)."""
-        candidates = x.reshape(len(obs), self.num, -1)
-        if self.num == 1:
-            return candidates[:, 0]
-        first = np.repeat(obs @ self.judge.obs, self.num, axis=1)
-        value = self.judge.forward(first, x, 0)[0][..., 0].min(axis=0)
-        return candidates[np.arange(len(obs)), value.reshape(len(obs), -1).argmax(axis=1)]
+    def _build(self, program: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        _require(program["format"] == FORMAT, f"its format is not {FORMAT!r}")
+        self.metadata = program["metadata"]
+        noise = self.metadata["noise"]
+        self._shapes = [(self.metadata["obs_dim"],), *(tuple(leaf["shape"]) for leaf in noise)]
+        for leaf in noise:
+            _require(leaf["distribution"] in DISTRIBUTIONS, "its noise has an unknown distribution")
+            _require(isinstance(leaf["name"], str), "its noise has no name")
+        for shape in self._shapes:
+            _require_small(math.prod(shape))
+        inputs = [np.zeros(shape, np.float32) for shape in self._shapes]
+        values = [*inputs, *_constants(program["constants"], arrays)]
+        self._calls = _compile(program["instructions"], values, len(inputs), program["output"])
+        self._output = program["output"]
+        shape, expected = values[self._output].shape, tuple(self.metadata["action_shape"])
+        _require(shape == expected, f"its actions have shape {shape}, not {expected}")
+        kind = np.dtype(self.metadata["action_dtype"]).kind
+        _require(kind == "f", "its actions are not floating-point numbers")
+        self._values = values[len(inputs) :]
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ValueError(problem)
+
+
+def _require_small(size: int) -> None:
+    _require(size <= MOST_NUMBERS, f"an array of {size} numbers is too large")
+
+
+def _constants(table: list[Any], arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Cut the arrays, one row of numbers for each dtype, into constants of given shapes."""
+    constants: list[np.ndarray] = []
+    begin = dict.fromkeys(arrays, 0)
+    for dtype, shape in table:
+        _require(arrays[dtype].dtype == DTYPES[dtype], f"its {dtype} numbers have another dtype")
+        end = begin[dtype] + math.prod(shape)
+        part = arrays[dtype][begin[dtype] : end].reshape([max(0, size) for size in shape])
+        # Scalars are limits in the program, such as the start of a maximum; the rest are weights.
+        finite = not np.isnan(part).any() and (part.ndim == 0 or not np.isinf(part).any())
+        _require(finite, f"constant {len(constants)} has NaN or infinite numbers")
+        begin[dtype] = end
+        constants.append(part)
+    sizes = {dtype: len(array) for dtype, array in arrays.items()}
+    _require(begin == sizes, "the sizes of its constants do not add up")
+    return constants
+
+
+def _result_size(name: str, shapes: list[tuple[int, ...]], parameter: list[Any]) -> int:
+    """Return how many numbers an operation makes, or a bound on it."""
+    if name == "Expand":
+        return math.prod(parameter[0])
+    if name == "Concat":
+        return sum(map(math.prod, shapes))
+    if name == "Gather":
+        return math.prod(shapes[0][1:]) * math.prod(shapes[1])
+    if name == "MatMul":
+        (*left, rows, _), (*right, _, columns) = shapes
+        return math.prod(np.broadcast_shapes(tuple(left), tuple(right))) * rows * columns
+    return math.prod(np.broadcast_shapes(*shapes))
+
+
+def _compile(
+    instructions: list[Any], values: list[Any], num_inputs: int, output: int
+) -> list[tuple[int, Callable[..., Any], list[int], list[int]]]:
+    """Check and run instructions, adding their results to `values`, and return them as calls.
+
+    Results of constants alone are kept; the others are run again for every action.
+    """
+    last_use = {i: n for n, (_, arguments, *_) in enumerate(instructions) for i in arguments}
+    last_use[output] = len(instructions)
+    known, calls = set(range(num_inputs, len(values))), []
+    for number, (name, arguments, *parameter) in enumerate(instructions):
+        result = len(values)
+        try:
+            _require(all(0 <= i < result for i in arguments), "it uses an undefined value")
+            operation = OPERATIONS[name]
+            arity = getattr(operation, "nin", None)  # another argument would be written to
+            _require(arity is None or (arity == len(arguments) and not parameter), "wrong arity")
+            call = partial(operation, *parameter) if parameter else operation
+            taken = [values[i] for i in arguments]
+            _require_small(_result_size(name, [x.shape for x in taken], parameter))
+            with np.errstate(all="ignore"):
+                values.append(call(*taken))
+        except Exception as error:
+            raise ValueError(f"instruction {number} ({name}) fails: {error!r}") from error
+        done = [i for i in set(arguments) if last_use[i] == number]
+        if known.issuperset(arguments):
+            known.add(result)
+        else:
+            done = [i for i in done if i not in known]
+            calls.append((result, call, arguments, done))
+        for i in done:
+            values[i] = None
+    return calls
