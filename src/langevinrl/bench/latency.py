@@ -134,7 +134,7 @@ def exported_forms(folder: Path) -> dict[str, Decide]:
         loaded = jax.export.deserialize(bytearray(export(folder, "stablehlo").read_bytes()))
         compiled = jax.jit(loaded.call)
         forms["stablehlo"] = lambda obs: np.asarray(compiled(obs[None], policy.draw_noise()))[0]
-    if not find_spec("jax2onnx"):
+    if not find_spec("onnx"):
         return forms
     import onnxruntime
 
@@ -147,7 +147,7 @@ def exported_forms(folder: Path) -> dict[str, Decide]:
 
 
 def _run_session(session: Any, policy: NumpyPolicy, obs: np.ndarray) -> np.ndarray:
-    (action,) = session.run(None, {"obs": obs[None], "noise": policy.draw_noise()})
+    (action,) = session.run(None, {"obs": obs[None], **policy.draw_noise()})
     return np.asarray(action[0])
 
 

@@ -13,25 +13,24 @@ from langevinrl.cli.forms import parse
 
 @dataclass(frozen=True)
 class Changes:
-    """How an action is drawn; as trained unless told, and changed without training again."""
+    """How an action is drawn: as in training unless changed here."""
 
-    best_of: int | None = None  # N: chains per action, the most valuable kept
+    best_of: int | None = None  # N: chains per action; the most valuable is kept
     steps_per_level: int | None = None  # T: Langevin steps at each level (NC-LQL)
-    num_levels: int | None = None  # L: how many of the trained levels to walk (NC-LQL)
     num_steps: int | None = None  # T: steps of the chain (LQL, QSM)
-    flow_steps: int | None = None  # K: jumps per action (MFP)
+    flow_steps: int | None = None  # K: steps of the flow (MFP)
 
 
 @dataclass(frozen=True)
 class Export:
     """Write a trained policy as one file that runs without langevinrl."""
 
-    folder: tyro.conf.Positional[Path]  # the run folder, or a saved model
-    # what to run it with: NumPy alone, JAX, or ONNX Runtime
+    folder: tyro.conf.Positional[Path]  # a run folder or a saved model
+    # software that runs it: NumPy alone, JAX, or ONNX Runtime
     format: Literal["numpy", "stablehlo", "onnx"] = "numpy"
-    out: Path | None = None  # the file; policy.npz, .stablehlo or .onnx in the folder unless told
-    seed_index: int = 0  # which of the seeds trained side by side
-    # follow names of someone's own that the folder holds, which imports them
+    out: Path | None = None  # default: policy.npz, .stablehlo or .onnx in the folder
+    seed_index: int = 0  # which of the seeds trained together
+    # import the agent that the folder names, if it is not one of ours
     trust: tyro.conf.FlagCreatePairsOff[bool] = False
     changes: Changes = Changes()
 

@@ -1,4 +1,4 @@
-"""What the verbs share: words to a dataclass, and a finished run shown."""
+"""Functions that several commands share: parsing of arguments, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Form = TypeVar("Form")
 def parse(
     form: type[Form], words: list[str], program: str, default: Any = tyro.MISSING_NONPROP
 ) -> Form:
-    """The form filled in from words; --help and slips end the program, with 0 and 2."""
+    """Fill a dataclass from arguments; --help exits with 0 and a mistake with 2."""
     flat = (tyro.conf.OmitArgPrefixes,)  # --seed, not --run.seed
     filled = default if dataclasses.is_dataclass(default) else form
     known = _field_names(filled)
@@ -25,7 +25,7 @@ def parse(
 
 
 def _field_names(form: Any) -> list[str]:
-    """The fields of a form, and of the forms in it."""
+    """Return the fields of a dataclass and of those inside it."""
     names: list[str] = []
     for field in dataclasses.fields(form):
         inner = getattr(form, field.name, None)
@@ -34,7 +34,7 @@ def _field_names(form: Any) -> list[str]:
 
 
 def _usual_flag(word: str, known: list[str]) -> str:
-    """What a flag of other libraries is called here; what is merely near, tyro finds."""
+    """Return a hint for a flag that other libraries use; tyro finds similar spellings."""
     flag = word.partition("=")[0]
     name = flag.lstrip("-").replace("-", "_")
     hint = alias_hint(name, known) if word.startswith("-") and name not in known else ""
@@ -42,7 +42,7 @@ def _usual_flag(word: str, known: list[str]) -> str:
 
 
 def show(folder: Path) -> None:
-    """A run's evaluations as a short table, its curve, and where it lies."""
+    """Print a run's evaluations and its folder, and draw its curve."""
     from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
     from langevinrl.analysis.report_tables import print_returns
     from langevinrl.storage.folder import RunFolder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,15 +57,18 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def draw_noise(
-    leaves: Sequence[dict[str, Any]], rng: np.random.Generator, rows: int = 1
+    shapes: Mapping[str, Sequence[int]], rng: np.random.Generator, rows: int = 1
 ) -> dict[str, np.ndarray]:
-    """Draw the noise of `rows` actions, by name; `leaves` is "noise" of a file's metadata."""
+    """Draw the noise of `rows` actions; `shapes` has the shape for one action by name.
+
+    A name begins with the distribution: "normal.steps", "uniform.start".
+    """
     noise = {}
-    for leaf in leaves:
-        shape = (rows, *leaf["shape"])
-        normal = leaf["distribution"] == "normal"
-        drawn = rng.standard_normal(shape) if normal else rng.uniform(-1.0, 1.0, shape)
-        noise[leaf["name"]] = drawn.astype(np.float32)
+    for name, shape in shapes.items():
+        size = (rows, *shape)
+        normal = name.startswith("normal")
+        drawn = rng.standard_normal(size) if normal else rng.uniform(-1.0, 1.0, size)
+        noise[name] = drawn.astype(np.float32)
     return noise
 
 
@@ -76,7 +79,7 @@ class NumpyPolicy:
     cannot be used raises ValueError.
     """
 
-    metadata: dict[str, Any]  # agent, obs_dim, action_shape, action_dtype, noise
+    metadata: dict[str, Any]  # agent, obs_dim, action_shape, action_dtype, noise: shapes by name
 
     def __init__(self, path: Any, seed: int | None = None) -> None:
         self.rng = np.random.default_rng(seed)
@@ -101,15 +104,15 @@ class NumpyPolicy:
         """
         given = np.asarray(obs, np.float32)
         rows = np.atleast_2d(given)
-        if given.ndim not in (1, 2) or rows.shape[1:] != self._shapes[0]:
-            expected = f"{self._shapes[0]} or rows of it"
-            raise ValueError(f"obs has shape {given.shape}; expected {expected}")
+        size = self.metadata["obs_dim"]
+        if given.ndim not in (1, 2) or rows.shape[1] != size:
+            raise ValueError(f"obs has shape {given.shape}; expected ({size},) or (B, {size})")
         noise = self.draw_noise(len(rows)) if noise is None else noise
-        names = [leaf["name"] for leaf in self.metadata["noise"]]
-        if set(noise) != set(names):
-            raise ValueError(f"noise has the parts {sorted(noise)}; expected {sorted(names)}")
+        shapes = self.metadata["noise"]
+        if set(noise) != set(shapes):
+            raise ValueError(f"noise has the parts {sorted(noise)}; expected {sorted(shapes)}")
         inputs = [rows]
-        for name, shape in zip(names, self._shapes[1:], strict=True):
+        for name, shape in shapes.items():
             inputs.append(np.asarray(noise[name], np.float32).reshape(len(rows), *shape))
         with np.errstate(all="ignore"):
             actions = [self._act(row) for row in zip(*inputs, strict=True)]
@@ -118,7 +121,7 @@ class NumpyPolicy:
 
     def _act(self, inputs: tuple[np.ndarray, ...]) -> np.ndarray:
         """Run the program for one observation."""
-        values = [*inputs, *self._values]
+        values: list[Any] = [*inputs, *self._values]
         for result, call, arguments, done in self._calls:
             values[result] = call(*[values[i] for i in arguments])
             for i in done:
@@ -128,19 +131,18 @@ class NumpyPolicy:
     def _build(self, program: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         _require(program["format"] == FORMAT, f"its format is not {FORMAT!r}")
         self.metadata = program["metadata"]
-        noise = self.metadata["noise"]
-        self._shapes = [(self.metadata["obs_dim"],), *(tuple(leaf["shape"]) for leaf in noise)]
-        for leaf in noise:
-            _require(leaf["distribution"] in DISTRIBUTIONS, "its noise has an unknown distribution")
-            _require(isinstance(leaf["name"], str), "its noise has no name")
-        for shape in self._shapes:
+        inputs = []
+        for name, shape in {"obs": [self.metadata["obs_dim"]], **self.metadata["noise"]}.items():
+            known = name == "obs" or name.split(".")[0] in DISTRIBUTIONS
+            _require(known, f"its noise {name!r} has an unknown distribution")
             _require_small(math.prod(shape))
-        inputs = [np.zeros(shape, np.float32) for shape in self._shapes]
+            inputs.append(np.zeros(shape, np.float32))
         values = [*inputs, *_constants(program["constants"], arrays)]
         self._calls = _compile(program["instructions"], values, len(inputs), program["output"])
         self._output = program["output"]
         shape, expected = values[self._output].shape, tuple(self.metadata["action_shape"])
         _require(shape == expected, f"its actions have shape {shape}, not {expected}")
+        _require(bool(np.isfinite(values[self._output]).all()), "its actions are not finite")
         kind = np.dtype(self.metadata["action_dtype"]).kind
         _require(kind == "f", "its actions are not floating-point numbers")
         self._values = values[len(inputs) :]
@@ -162,9 +164,10 @@ def _constants(table: list[Any], arrays: dict[str, np.ndarray]) -> list[np.ndarr
     for dtype, shape in table:
         _require(arrays[dtype].dtype == DTYPES[dtype], f"its {dtype} numbers have another dtype")
         end = begin[dtype] + math.prod(shape)
-        part = arrays[dtype][begin[dtype] : end].reshape([max(0, size) for size in shape])
-        # Scalars are limits in the program, such as the start of a maximum; the rest are weights.
-        finite = not np.isnan(part).any() and (part.ndim == 0 or not np.isinf(part).any())
+        _require(min(shape, default=0) >= 0, f"constant {len(constants)} has a negative size")
+        part = arrays[dtype][begin[dtype] : end].reshape(shape)
+        # Scalars may be limits of the program, such as the start of a maximum.
+        finite = part.ndim == 0 or bool(np.isfinite(part).all())
         _require(finite, f"constant {len(constants)} has NaN or infinite numbers")
         begin[dtype] = end
         constants.append(part)
@@ -203,7 +206,10 @@ def _compile(
             _require(all(0 <= i < result for i in arguments), "it uses an undefined value")
             operation = OPERATIONS[name]
             arity = getattr(operation, "nin", None)  # another argument would be written to
-            _require(arity is None or (arity == len(arguments) and not parameter), "wrong arity")
+            _require(
+                arity is None or (arity == len(arguments) and not parameter),
+                "wrong number of arguments",
+            )
             call = partial(operation, *parameter) if parameter else operation
             taken = [values[i] for i in arguments]
             _require_small(_result_size(name, [x.shape for x in taken], parameter))

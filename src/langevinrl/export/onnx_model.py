@@ -12,7 +12,6 @@ from onnx import helper, numpy_helper
 from langevinrl.export.program import Instruction, Program
 
 OPSET, IR_VERSION = 18, 8  # versions of 2022, which older runtimes read too
-FAR = 2**62  # beyond the end of any axis
 
 
 def make_model(
@@ -21,7 +20,7 @@ def make_model(
     """Return a model that runs a program for every row of its inputs."""
     constants = {f"constant_{i}": array for i, array in enumerate(program.constants)}
     names = [*(f"{name}_row" for name in shapes), *constants]
-    nodes = []
+    nodes: list[Any] = []
     for instruction in program.instructions:
         inputs, lists, attributes = _arguments(instruction, names)
         constants |= lists
@@ -64,7 +63,7 @@ def _arguments(
     elif kind.startswith("Reduce"):
         attributes, lists = {"keepdims": 0}, [parameter[0]]
     elif kind == "Slice":
-        starts, stops, steps = zip(*(_limits(*part) for part in parameter[0]), strict=True)
+        starts, stops, steps = zip(*parameter[0], strict=True)
         lists = [starts, stops, range(len(steps)), steps]
     else:
         lists = parameter  # Reshape, Expand, CumSum
@@ -72,8 +71,3 @@ def _arguments(
         f"list_{list(np.ravel(numbers))}": np.array(numbers, np.int64) for numbers in lists
     }
     return [*(names[i] for i in arguments), *constants], constants, attributes
-
-
-def _limits(start: int | None, stop: int | None, step: int) -> tuple[int, int, int]:
-    first, last = (0, FAR) if step > 0 else (FAR, -FAR)
-    return first if start is None else start, last if stop is None else stop, step

@@ -29,8 +29,9 @@ REDUCTIONS = {
     "reduce_and": "ReduceMin", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin",
     "reduce_or": "ReduceMax", "reduce_prod": "ReduceProd", "reduce_sum": "ReduceSum",
 }  # fmt: skip
+PICKS = ("dynamic_slice", "gather", "rev", "tile")  # numbers at constant places
 RESHAPES = ("expand_dims", "reshape", "squeeze")
-IDENTITIES = ("copy", "copy_p", "optimization_barrier", "sharding_constraint")
+IDENTITIES = ("copy", "copy_p", "optimization_barrier", "sharding_constraint", "stop_gradient")
 # Primitives that call a function, by the parameter that holds it.
 CALLS = {
     "checkpoint": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
@@ -67,6 +68,8 @@ def apply(builder: Builder, equation: Any, arguments: list[int]) -> Sequence[int
         return [_reduce(builder, REDUCTIONS[name], list(params["axes"]), *arguments)]
     if name in RESHAPES:
         return [builder.emit("Reshape", arguments[0], parameter=[*equation.outvars[0].aval.shape])]
+    if name in PICKS and (result := _pick(builder, equation, *arguments)) is not None:
+        return [result]
     if name in RULES and (result := RULES[name](builder, params, *arguments)) is not None:
         return [result]
     if builder.constants.issuperset(arguments):  # JAX computes it now, whatever it is
@@ -97,7 +100,7 @@ def _reshape(builder: Builder, x: int, shape: Sequence[int]) -> int:
 
 
 def _split(builder: Builder, params: Params, x: int) -> list[int]:
-    before = [[None, None, 1]] * params["axis"]
+    before = [[0, size, 1] for size in builder.values[x].shape[: params["axis"]]]
     parts = [[*pair, 1] for pair in pairwise(np.cumsum([0, *params["sizes"]]).tolist())]
     return [builder.emit("Slice", x, parameter=[*before, part]) for part in parts]
 
@@ -155,35 +158,36 @@ def _slice(builder: Builder, params: Params, x: int) -> int:
     return builder.emit("Slice", x, parameter=parts)
 
 
-def _rev(builder: Builder, params: Params, x: int) -> int:
-    axes = range(builder.values[x].ndim)
-    parts = [[None, None, -1 if axis in params["dimensions"] else 1] for axis in axes]
-    return builder.emit("Slice", x, parameter=parts)
-
-
-def _pad(builder: Builder, params: Params, x: int, filling: int) -> int | None:
-    for axis, (low, high, between) in enumerate(params["padding_config"]):
-        if low < 0 or high < 0 or between:
-            return None
-        shape, parts = list(builder.values[x].shape), [x]
-        for size, place in ((low, 0), (high, 2)):
-            shape[axis] = size
-            if size:
-                parts.insert(place, builder.emit("Expand", filling, parameter=list(shape)))
-        x = builder.emit("Concat", *parts, parameter=axis)
-    return x
-
-
-def _gather(builder: Builder, params: Params, x: int, index: int) -> int | None:
-    """Find the places that constant indices pick, by gathering from an array of places."""
-    if index not in builder.constants:
-        return None
+def _places(builder: Builder, x: int) -> Any:
     shape = builder.values[x].shape
-    places = jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
-    picked = np.asarray(lax.gather_p.bind(places, builder.values[index], **params))
-    if picked.min() < 0:  # outside of the array
+    return jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
+
+
+def _pick(builder: Builder, equation: Any, x: int, *others: int) -> int | None:
+    """Find the numbers that an operation picks by applying it to an array of places."""
+    if not builder.constants.issuperset(others):
         return None
-    return builder.emit("Gather", _reshape(builder, x, [places.size]), builder.constant(picked))
+    places, constants = _places(builder, x), [builder.values[i] for i in others]
+    index = np.asarray(equation.primitive.bind(places, *constants, **equation.params))
+    if index.min() < 0:  # outside of the array
+        return None
+    return builder.emit("Gather", _reshape(builder, x, [places.size]), builder.constant(index))
+
+
+def _pad(builder: Builder, params: Params, x: int, filling: int) -> int:
+    places = _places(builder, x)
+    index = lax.pad(places, jnp.int32(places.size), params["padding_config"])
+    row = [_reshape(builder, x, [places.size]), _reshape(builder, filling, [1])]
+    return builder.emit(
+        "Gather", builder.emit("Concat", *row, parameter=0), builder.constant(index)
+    )
+
+
+def _stack(builder: Builder, params: Params, *arrays: int) -> int:
+    shape = list(builder.values[arrays[0]].shape)
+    shape.insert(params["axis"], 1)
+    rows = [_reshape(builder, x, shape) for x in arrays]
+    return builder.emit("Concat", *rows, parameter=params["axis"])
 
 
 def _dot_general(builder: Builder, params: Params, x: int, y: int) -> int:
@@ -216,8 +220,8 @@ RULES: dict[str, Callable[..., int | None]] = {
     ),
     "div": _divide,
     "dot_general": _dot_general,
+    "erfc": lambda b, params, x: b.emit("Sub", _constant_like(b, x, 1.0), b.emit("Erf", x)),
     "expm1": lambda b, params, x: b.emit("Sub", b.emit("Exp", x), _constant_like(b, x, 1.0)),
-    "gather": _gather,
     "integer_pow": _integer_pow,
     "is_finite": lambda b, params, x: b.emit(
         "Less", b.emit("Abs", x), _constant_like(b, x, np.inf)
@@ -226,10 +230,10 @@ RULES: dict[str, Callable[..., int | None]] = {
     "logistic": _logistic,
     "ne": lambda b, params, x, y: b.emit("Not", b.emit("Equal", x, y)),
     "pad": _pad,
-    "rev": _rev,
     "rsqrt": lambda b, params, x: _reciprocal(b, b.emit("Sqrt", x)),
     "select_n": _select_n,
     "slice": _slice,
     "square": lambda b, params, x: b.emit("Mul", x, x),
+    "stack": _stack,
     "transpose": lambda b, params, x: b.emit("Transpose", x, parameter=[*params["permutation"]]),
 }

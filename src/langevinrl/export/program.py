@@ -85,6 +85,7 @@ class Builder:
 
     def convert(self, number: int, dtype: Any) -> int:
         """Return the number of a value in another dtype."""
+        dtype = np.dtype(dtype)
         if self.values[number].dtype == dtype:
             return number
         if number in self.constants:
@@ -96,7 +97,8 @@ class Builder:
     def inline(self, traced: Any, arguments: Sequence[int]) -> list[int]:
         """Add a traced function's equations, and return the numbers of its results."""
         closed = isinstance(traced, ClosedJaxpr)
-        inner, consts = (traced.jaxpr, traced.consts) if closed else (traced, ())
+        inner: Any = traced.jaxpr if closed else traced
+        consts = traced.consts if closed else ()
         numbers = dict(zip(inner.constvars, map(self.constant, consts), strict=True))
         numbers |= dict(zip(inner.invars, arguments, strict=True))
 

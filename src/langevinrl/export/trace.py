@@ -30,7 +30,7 @@ class TracedPolicy:
 
     agent: str  # the class's name
     spaces: TaskSpaces
-    noise: list[dict[str, Any]]  # name, shape and distribution of each array of noise
+    noise: dict[str, tuple[int, ...]]  # shapes by name, which begins with the distribution
     act: Callable[..., Array]  # an observation (O,) and the arrays of noise to the task's action
 
     @property
@@ -47,9 +47,7 @@ class TracedPolicy:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the inputs for one action, by name."""
-        return {"obs": (self.spaces.spec.obs_dim,)} | {
-            leaf["name"]: tuple(leaf["shape"]) for leaf in self.noise
-        }
+        return {"obs": (self.spaces.spec.obs_dim,), **self.noise}
 
     @cached_property
     def act_rows(self) -> Callable[..., Array]:
@@ -73,19 +71,19 @@ def trace_policy(agent: Agent, state: PyTree, spaces: TaskSpaces) -> TracedPolic
     shapes = [leaf.shape[1:] for leaf in jax.tree.leaves(rows)]
 
     def act(obs: Array, *leaves: Array) -> Array:
-        noise = jax.tree.structure(rows).unflatten([leaf[None] for leaf in leaves])
+        noise = jax.tree.unflatten(jax.tree.structure(rows), [leaf[None] for leaf in leaves])
         return _to_task(agent.policy(state, obs[None], noise, explore=False)[0], spaces)
 
     examples = [jnp.zeros(shape) for shape in [(spaces.spec.obs_dim,), *shapes]]
     used = jax.export.export(jax.jit(act))(*examples).module_kept_var_idx
     num_rows = min(max(2**22 // max(1, sum(map(math.prod, shapes))), 256), 4096)
     draws, _ = jax.tree_util.tree_flatten_with_path(jax.jit(partial(draw, num_rows))())
-    noise, scales = [], [0.0] * len(shapes)
+    noise, scales = {}, [0.0] * len(shapes)
     for i, (path, drawn) in enumerate(draws):
-        name = f"noise.{jax.tree_util.keystr(path, simple=True, separator='.')}".rstrip(".")
+        place = jax.tree_util.keystr(path, simple=True, separator=".")
         if i + 1 in used and drawn.any():
-            kind, scales[i] = _distribution(name, np.asarray(drawn), spaces.bound)
-            noise.append({"name": name, "shape": list(shapes[i]), "distribution": kind})
+            kind, scales[i] = _distribution(place, np.asarray(drawn), spaces.bound)
+            noise[f"{kind}.{place}".rstrip(".")] = shapes[i]
 
     def act_on_inputs(obs: Array, *inputs: Array) -> Array:
         rest = iter(inputs)
@@ -118,8 +116,8 @@ def _distribution(name: str, draws: np.ndarray, bound: float) -> tuple[str, floa
         if np.abs(cumulative - share).max() < 0.04 and off < 0.25:
             return kind, factor
     raise UserError(
-        f"{name} is neither standard normal nor uniform on [-1, 1], so no file can describe it; "
-        "draw it so in the agent's noise() and scale it in policy()"
+        f"noise {name!r} is neither standard normal nor uniform on [-1, 1], as files expect; draw "
+        "it so in the agent's noise() and scale it in policy()"
     )
 
 
@@ -148,10 +146,7 @@ def change_fields(agent: Any, state: PyTree, changes: dict[str, int]) -> Any:
 
 
 def _describe(agent: Agent, state: PyTree) -> str:
-    """Return the equations of an evaluation action as text."""
-
-    def act(obs: Array) -> Array:
-        noise = agent.noise(jax.random.key(0), 1)
-        return agent.policy(state, obs, noise, explore=False)
-
-    return str(jax.make_jaxpr(act)(jnp.zeros((1, agent.spec.obs_dim))))
+    """Return the computation of an evaluation action as text, without unused noise."""
+    obs = jnp.zeros((1, agent.spec.obs_dim))
+    noise = jax.eval_shape(partial(agent.noise, jax.random.key(0), 1))
+    return jax.jit(partial(agent.policy, explore=False)).lower(state, obs, noise).as_text()
