@@ -27,15 +27,13 @@ DOORS: dict[str, set[str]] = {
     "losses": {"types", "samplers"},
     "actors": {"types", "networks", "samplers", "losses"},
     "agents": WORDS | MATHS | {"actors"},
-    "policies": WORDS | {"networks", "samplers", "agents"},
     "envs": WORDS,
     "storage": WORDS,
     "replay": WORDS,
     "logs": WORDS | {"agents", "envs", "storage"},
-    "runs": WORDS
-    | {"learner", "registry", "agents", "policies", "envs", "storage", "replay", "logs"},
+    "runs": WORDS | {"learner", "registry", "agents", "envs", "storage", "replay", "logs"},
     "analysis": {"errors", "registry", "storage.folder", "storage.files", "runs.config"},
-    "export": WORDS | {"policies", "envs", "runs.saved", "storage.files"},
+    "export": WORDS | {"agents", "envs", "runs.saved", "storage.files"},
     "sweeps": WORDS | {"registry", "envs", "storage", "replay", "logs", "runs"},
     "studies": WORDS
     | {"registry", "agents", "envs", "storage", "runs", "sweeps", "analysis", "bench"}
@@ -44,7 +42,7 @@ DOORS: dict[str, set[str]] = {
     | MATHS
     | {"registry", "agents", "envs", "storage", "runs", "analysis", "export", "model"},
     "callbacks": WORDS | {"storage", "runs"},
-    "model": WORDS | {"registry", "policies", "envs", "storage", "runs", "callbacks"},
+    "model": WORDS | {"registry", "envs", "storage", "runs", "callbacks"},
     "cli": WORDS
     | {"registry", "agents", "storage", "logs", "runs", "sweeps", "analysis", "studies", "bench"}
     | {"model", "export", "__init__"},
@@ -87,9 +85,6 @@ INSIDE: dict[str, set[str]] = {
     "runs.compiled": {"types", "agents", "logs.diagnose"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone
-    "policies.tables": {"types", "networks"},
-    "policies.chain": {"types", "networks", "policies.tables"},
-    "policies.fast": {"types", "policies.tables", "policies.chain"},
     "agents.parts": WORDS | MATHS | {"actors"},
 }
 # The bandit study's own files, from the bottom up: each imports only of those before it.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,8 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from export_cases import CASES, SPACES, expected, make, make_agent, policy_of
+from export_cases import CASES, SPACES, expected, make, policy_of
 
-from langevinrl.agents.nclql import NCLQL
 from langevinrl.errors import UserError
 from langevinrl.export import NumpyPolicy, draw_noise, files
 from langevinrl.export.trace import trace_policy
@@ -102,15 +102,16 @@ def test_infinite_weights_are_refused() -> None:
         files.to_numpy(policy_of(lambda x: x * jnp.array([1.0, 2.0, jnp.nan, 1.0, 0.0])))
 
 
-class Noisy(NCLQL):
-    """An agent with noise of a given kind."""
+@dataclass(frozen=True)
+class Noisy:
+    """An agent whose noise a test chooses."""
 
-    draw: Any = None
+    draw: Callable[..., Any]
 
     def noise(self, key: Any, num: int) -> Any:
-        return type(self).draw(key, num)
+        return {"used": self.draw(key, num), "exploring": jnp.ones((num, 3))}
 
-    def policy(self, state: Any, obs: Any, noise: Mapping[str, Any], *, explore: bool) -> Any:
+    def policy(self, state: Any, obs: Any, noise: Any, *, explore: bool) -> Any:
         return noise["used"] + (noise["exploring"] if explore else 0.0)
 
 
@@ -119,19 +120,15 @@ def _uniform_start(key: Any, num: int) -> Any:
     return jax.random.normal(key, (num, 3)).at[:, 0].set(jax.random.uniform(key, (num,), minval=-1))
 
 
-def test_noise_is_named_by_its_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_is_named_by_its_distribution() -> None:
     def names(draw: Callable[..., Any]) -> dict[str, tuple[int, ...]]:
-        parts = {"used": draw, "exploring": lambda key, num: jnp.ones((num, 3))}
-        drawn = staticmethod(lambda key, num: {k: part(key, num) for k, part in parts.items()})
-        monkeypatch.setattr(Noisy, "draw", drawn)
-        return trace_policy(*make_agent(Noisy), SPACES).noise
+        return trace_policy(Noisy(draw), None, SPACES).noise
 
-    normal, uniform = jax.random.normal, jax.random.uniform
+    normal, uniform, bound = jax.random.normal, jax.random.uniform, SPACES.bound
     assert names(lambda key, num: normal(key, (num, 3))) == {"normal.used": (3,)}
-    assert names(lambda key, num: uniform(key, (num, 3), minval=-1)) == {"uniform.used": (3,)}
-    assert names(lambda key, num: uniform(key, (num, 3), minval=-2, maxval=2)) == {
-        "uniform.used": (3,)
-    }
+    assert names(lambda key, num: uniform(key, (num, 3), float, -1.0)) == {"uniform.used": (3,)}
+    in_box = names(lambda key, num: uniform(key, (num, 3), float, -bound, bound))
+    assert in_box == {"uniform.used": (3,)}
     assert names(lambda key, num: jnp.zeros((num, 3))) == {}
     for draw in (lambda key, num: uniform(key, (num, 3)), _uniform_start):
         with pytest.raises(UserError, match="noise 'used' is neither standard normal nor uniform"):
