@@ -33,8 +33,7 @@ from langevinrl.export import NumpyPolicy, export
 from langevinrl.model import Model
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.policy import observation_seed
-from langevinrl.storage import checkpoint
-from langevinrl.storage.folder import STATE, RunFolder
+from langevinrl.runs.saved import measure_spaces, write_model
 from langevinrl.storage.versions import versions
 from langevinrl.types import Array, PyTree, Spec
 
@@ -104,13 +103,11 @@ def time_decisions(forms: dict[str, Decide], obs: np.ndarray, calls: int) -> lis
 
 def untrained_model(folder: Path, **hyperparameters: Any) -> Model:
     """Save and load an NC-LQL model of HalfCheetah's sizes with initial weights."""
-    env = "langevinrl.bench.latency:half_cheetah"
-    config = RunConfig(env, iterations=1, hyperparameters=hyperparameters)
-    config.resolved().write(RunFolder(folder).config)
+    name = "langevinrl.bench.latency:half_cheetah"
+    config = RunConfig(name, iterations=1, hyperparameters=hyperparameters).resolved()
     agent = config.make_agent(CHEETAH)
     state = jax.jit(jax.vmap(agent.init))(jax.random.key(0)[None])
-    arrays = {STATE: checkpoint.name_leaves(state)}
-    checkpoint.save(RunFolder(folder), 0, checkpoint.CheckpointData(arrays, {"iteration": 0}))
+    write_model(folder, config, measure_spaces(half_cheetah, config), state, iteration=0)
     return Model.load(folder)
 
 
