@@ -28,12 +28,13 @@ from rich.table import Table
 
 from langevinrl.bench.loop import NullEnv
 from langevinrl.bench.plain import nclql_act
+from langevinrl.envs.spaces import TaskSpaces, require_box
 from langevinrl.errors import UserError
 from langevinrl.export import NumpyPolicy, export
 from langevinrl.model import Model
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.policy import observation_seed
-from langevinrl.runs.saved import measure_spaces, write_model
+from langevinrl.runs.saved import write_model
 from langevinrl.storage.versions import versions
 from langevinrl.types import Array, PyTree, Spec
 
@@ -107,7 +108,9 @@ def untrained_model(folder: Path, **hyperparameters: Any) -> Model:
     config = RunConfig(name, iterations=1, hyperparameters=hyperparameters).resolved()
     agent = config.make_agent(CHEETAH)
     state = jax.jit(jax.vmap(agent.init))(jax.random.key(0)[None])
-    write_model(folder, config, measure_spaces(half_cheetah, config), state, iteration=0)
+    env = half_cheetah()
+    spaces = TaskSpaces(env.observation_space, require_box(env.action_space, name))
+    write_model(folder, config, spaces, state, iteration=0)
     return Model.load(folder)
 
 
