@@ -70,7 +70,7 @@ def test_train_writes_a_run_and_prints_it(
     assert "replay 0.00 GB" in shown and "8/8" in shown
     assert re.search(r"iterations +return +over 2 seed\(s\)\n +4 .*\n +8 ", shown)
     files = {"config.json", "metrics.jsonl", "evaluations.csv", "versions.json", "checkpoints"}
-    assert {path.name for path in out.iterdir()} == files | {"curve.png", "spaces.json"}
+    assert {path.name for path in out.iterdir()} == files | {"curve.png"}
     assert evaluations(out) == evaluations(
         tiny_run
     )  # the command and the function give the same run

@@ -93,18 +93,6 @@ def test_loading_builds_no_environment(
     assert again.learn(1, progress_bar=False).iteration == 3
 
 
-@pytest.mark.parametrize(("text", "words"), [(None, "No such file"), ("{}", "is damaged")])
-def test_model_without_its_spaces_is_refused(
-    tiny_run: Path, tmp_path: Path, text: str | None, words: str
-) -> None:
-    folder = shutil.copytree(tiny_run, tmp_path / "run")
-    (folder / "spaces.json").unlink()
-    if text is not None:
-        (folder / "spaces.json").write_text(text)
-    with pytest.raises(UserError, match=words):
-        Model.load(folder)
-
-
 def test_damaged_and_unsuitable_folders_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no config\.json"):
         Model.load(tmp_path)

@@ -63,17 +63,10 @@ def test_every_verb_refuses_an_odd_configuration(
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_odd_sweep_or_spaces_file_gives_one_sentence(
-    kind: str, tiny_run: Path, tmp_path: Path
-) -> None:
+def test_odd_sweep_file_gives_one_sentence(kind: str, tmp_path: Path) -> None:
     ODD[kind](tmp_path / "sweep.json")
     with pytest.raises(UserError, match=r"sweep\.json"):
         SweepFolder(tmp_path)
-    model = shutil.copytree(tiny_run, tmp_path / "model")
-    (model / "spaces.json").unlink()
-    ODD[kind](model / "spaces.json")
-    with pytest.raises(UserError, match=r"spaces\.json"):
-        Model.load(model)
 
 
 @pytest.mark.parametrize("kind", ODD)
@@ -90,7 +83,7 @@ def test_report_reads_or_refuses_an_odd_file(
         assert len(str(error).splitlines()) == 1
 
 
-FILES = ("metrics.jsonl", "evaluations.csv", "resumes.jsonl", "curve.png", "spaces.json")
+FILES = ("metrics.jsonl", "evaluations.csv", "resumes.jsonl", "curve.png")
 
 
 @pytest.mark.parametrize("name", [*FILES, "config.json", "versions.json"])

@@ -59,7 +59,7 @@ def test_run_with_an_odd_path_and_a_jumping_clock(
         os.umask(old)
     folder = tmp_path / "real" / NAME
     assert RunConfig.parse(folder / "config.json").iterations == 3
-    wanted = {"config.json", "versions.json", "spaces.json", "metrics.jsonl", "evaluations.csv"}
+    wanted = {"config.json", "versions.json", "metrics.jsonl", "evaluations.csv"}
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert wanted <= found.keys() and "lock.1" not in found
     assert {mode for name, mode in found.items() if "." in name} == {0o640}

@@ -5,6 +5,7 @@ Needs neither the environment nor JAX.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from langevinrl.types import Spec
 
 Json: TypeAlias = dict[str, Any]
 Composed: TypeAlias = "spaces.Dict | spaces.Tuple[Any]"
+MAX_SIZE = 2**27  # numbers in one observation or action
 LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 
@@ -78,9 +80,10 @@ class TaskSpaces:
     @classmethod
     def from_json(cls, table: Json) -> TaskSpaces:
         """Return the spaces that `to_json` wrote."""
-        action = space_from_json(table["action"])
-        assert isinstance(action, spaces.Box)
-        return cls(space_from_json(table["observation"]), action, table["bound"])
+        action, bound = require_box(space_from_json(table["action"]), "the task"), table["bound"]
+        if isinstance(bound, bool) or not 0 < bound < np.inf:
+            raise ValueError(f"bound is {bound!r}")
+        return cls(space_from_json(table["observation"]), action, bound)
 
 
 def require_box(space: spaces.Space[Any], name: str) -> spaces.Box:
@@ -227,15 +230,22 @@ def space_from_json(table: Json) -> spaces.Space[Any]:
         parts = [(key, space_from_json(part)) for key, part in table["parts"]]
         return spaces.Dict(parts) if kind == "Dict" else spaces.Tuple([part for _, part in parts])
     if kind == "Box":
-        shape, dtype = tuple(table["shape"]), np.dtype(table["dtype"])
+        shape, dtype = _shape_from_json(table["shape"]), np.dtype(table["dtype"])
         low, high = (_bounds_from_json(table[side], shape, dtype) for side in ("low", "high"))
         return spaces.Box(low, high, shape, dtype.type)
     if kind == "MultiBinary":
-        shape = tuple(table["shape"])
+        shape = _shape_from_json(table["shape"])
         return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
     if kind == "Discrete":
         return spaces.Discrete(table["n"], start=table["start"])
     return spaces.MultiDiscrete(table["nvec"], start=table["start"])
+
+
+def _shape_from_json(shape: Any) -> tuple[int, ...]:
+    """Return a shape; raise ValueError if its arrays would not fit in memory."""
+    if not all(type(size) is int and size >= 0 for size in shape) or math.prod(shape) > MAX_SIZE:
+        raise ValueError(f"shape is {str(shape)[:80]}")
+    return tuple(shape)
 
 
 def _bounds_to_json(bounds: np.ndarray) -> Any:

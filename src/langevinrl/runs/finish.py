@@ -20,7 +20,6 @@ from langevinrl.runs.track import Track
 from langevinrl.storage.files import reason_of
 from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.locks import FolderLock
-from langevinrl.storage.saved import write_spaces
 from langevinrl.storage.trust import remember
 from langevinrl.storage.versions import versions
 
@@ -56,7 +55,6 @@ class PrepareFolder(Callback):
         # The configuration comes first, so that a run killed here can be resumed.
         run.config.write(self.folder.config, exclusive=self.new)
         remember(self.trusted)
-        write_spaces(self.folder, run.envs.task.to_json())
         if self.folder.versions.exists():
             self.folder.record_resume(run.iteration, versions())
         else:

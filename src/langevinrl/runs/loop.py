@@ -190,6 +190,7 @@ class Run:
             "envs": self.envs.metadata(),
             "episodes": self.episodes.metadata(),
             "logs": log_positions,
+            "spaces": self.envs.task.to_json(),
         }
         arrays = {
             STATE: checkpoint.name_leaves(self.state),

@@ -18,7 +18,7 @@ from langevinrl.runs.changes import require_unchanged
 from langevinrl.runs.config import RunConfig
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import STATE, RunFolder
-from langevinrl.storage.saved import read_spaces, read_weights, write_spaces, write_weights
+from langevinrl.storage.saved import read_weights, write_weights
 from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import PyTree
 
@@ -41,8 +41,14 @@ def write_model(
     `config.out` remains the run's own folder, where learning can go on.
     """
     folder = RunFolder(path)
-    write_weights(folder, state, iteration, dataclasses.asdict(config), run=config.out or "")
-    write_spaces(folder, spaces.to_json())
+    write_weights(
+        folder,
+        state,
+        iteration,
+        config=dataclasses.asdict(config),
+        spaces=spaces.to_json(),
+        run=config.out or "",
+    )
     config.write(folder.config)
     return folder.path
 
@@ -57,25 +63,24 @@ def read_model(path: str | Path, env: EnvSource | None = None, trust: bool = Fal
     folder.require_config()
     config = RunConfig.parse(folder.config)
     require_trusted(folder.path, importing_names(config.agent, "", {}), trust)
-    spaces = _parse_spaces(folder)
+    saved = read_weights(folder)
+    require_unchanged(saved.config, config, str(folder.config))
+    spaces = _parse_spaces(saved.metadata.get("spaces"), folder)
     if env is not None:
         given = _measure_spaces(env.factory or env.name, config)
         _require_same_sizes(given, spaces, folder)
         spaces = given
     agent = config.make_agent(spaces.spec)
-    saved = read_weights(folder)
-    require_unchanged(saved.config, config, str(folder.config))
     template = jax.eval_shape(jax.vmap(agent.init), compiled.seed_keys(config.seed_list))
     state = checkpoint.fill_leaves(template, saved.arrays[STATE])
     return SavedModel(config, agent, state, spaces, saved.metadata)
 
 
-def _parse_spaces(folder: RunFolder) -> TaskSpaces:
-    table = read_spaces(folder)
+def _parse_spaces(table: Any, folder: RunFolder) -> TaskSpaces:
     try:
         return TaskSpaces.from_json(table)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{folder.spaces} is damaged: {error!r}") from error
+    except Exception as error:  # Gymnasium asserts, NumPy overflows, and others
+        raise UserError(f"the checkpoint in {folder} has no valid spaces: {error!r}") from error
 
 
 def _measure_spaces(env: EnvLike, config: RunConfig) -> TaskSpaces:

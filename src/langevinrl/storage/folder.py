@@ -2,7 +2,6 @@
 
 config.json      every field of the run
 versions.json    versions of Python and of packages, devices, commit and command
-spaces.json      observation and action space of the task, so that loading needs no environment
 metrics.jsonl    losses and values, training episodes, sampler statistics: a line per seed
 evaluations.csv  a row per evaluation episode
 bad_numbers.json the batch of an update that gave NaN or infinity, if one did
@@ -37,7 +36,7 @@ CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
 )  # fmt: skip
 CHECKPOINTS, CURVE, RESUMES = "checkpoints", "curve.png", "resumes.jsonl"
-SPACES, BAD_NUMBERS = "spaces.json", "bad_numbers.json"
+BAD_NUMBERS = "bad_numbers.json"
 VIDEO, VIDEOS, TRACKERS = "video.mp4", "videos", "trackers.json"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # State of a job: its progress, the error of each try, and that it is done.
@@ -71,7 +70,6 @@ class RunFolder:
         self.checkpoints = self.path / CHECKPOINTS
         self.resumes = self.path / RESUMES
         self.curve = self.path / CURVE
-        self.spaces = self.path / SPACES
         self.bad_numbers = self.path / BAD_NUMBERS
 
     def __str__(self) -> str:
@@ -122,7 +120,7 @@ class RunFolder:
             if is_our_checkpoint(checkpoint):
                 shutil.rmtree(checkpoint)
         files = (self.config, self.versions, self.metrics, self.evaluations, self.resumes)
-        for file in (*files, self.spaces, self.curve, self.bad_numbers):
+        for file in (*files, self.curve, self.bad_numbers):
             file.unlink(missing_ok=True)
 
     def create(self, made_with: dict[str, Any]) -> None:

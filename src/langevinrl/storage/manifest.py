@@ -16,7 +16,7 @@ from langevinrl.errors import UserError
 from langevinrl.storage.files import FileDigest, digest_file, read_json, reason_of
 from langevinrl.storage.folder import MANIFEST
 
-FORMAT = 1
+FORMAT = 2
 MAX_JSON = 2**28  # bytes; metadata holds the states of environments
 
 

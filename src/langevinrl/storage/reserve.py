@@ -110,7 +110,7 @@ def _require_regular(folder: RunFolder) -> None:
     """
     files = (folder.config, folder.versions, folder.metrics, folder.evaluations, folder.resumes)
     others = [folder.path / name for name in (TRACKERS, CURVE)]
-    for path in (*files, folder.spaces, *others, folder.checkpoints):
+    for path in (*files, *others, folder.checkpoints):
         try:
             mode = path.lstat().st_mode
         except OSError:

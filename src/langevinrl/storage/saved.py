@@ -1,8 +1,7 @@
-"""Files of a saved model: configuration, spaces and weights.  A run folder has these too."""
+"""Weights of a saved model, with the spaces of its task.  A run folder has these too."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,19 @@ import numpy as np
 from langevinrl.errors import UserError
 from langevinrl.storage import checkpoint
 from langevinrl.storage.checkpoint import CheckpointData
-from langevinrl.storage.files import read_json, write_text
 from langevinrl.storage.folder import STATE, RunFolder
 from langevinrl.storage.metadata import is_count
 from langevinrl.types import PyTree
 
 
-def write_spaces(folder: RunFolder, spaces: dict[str, Any]) -> None:
-    """Write spaces.json, so that loading needs no environment."""
-    write_text(folder.spaces, json.dumps(spaces, indent=2) + "\n")
-
-
-def read_spaces(folder: RunFolder) -> Any:
-    """Return the content of spaces.json."""
-    return read_json(folder.spaces, "the task's spaces")
-
-
 def write_weights(
-    folder: RunFolder, state: PyTree, iteration: int, config: dict[str, Any], run: str
+    folder: RunFolder,
+    state: PyTree,
+    iteration: int,
+    *,
+    config: dict[str, Any],
+    spaces: dict[str, Any],
+    run: str,
 ) -> None:
     """Write weights without replay to a new folder, or over a saved model.
 
@@ -36,7 +30,7 @@ def write_weights(
     """
     _require_model_folder(folder)
     folder.path.mkdir(parents=True, exist_ok=True)
-    metadata = {"iteration": iteration, "run": str(Path(run).absolute())}
+    metadata = {"iteration": iteration, "spaces": spaces, "run": str(Path(run).absolute())}
     arrays = {STATE: checkpoint.name_leaves(state)}
     checkpoint.save(folder, iteration, CheckpointData(arrays, metadata, config))
 
