@@ -6,14 +6,16 @@ import csv
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from langevinrl import cli
 from langevinrl.analysis.paper import HUMANOID_PARAMETERS
 from langevinrl.registry import METHODS
+from langevinrl.studies import load_study
 from langevinrl.studies import reproduce as reproduce_module
 from langevinrl.studies.parameters import parameter_table
 from langevinrl.studies.reproduce import reproduce
-from langevinrl.studies.study import Extent
+from langevinrl.studies.study import Extent, runs
 from langevinrl.studies.times import time_table
 from langevinrl.types import Spec
 
@@ -33,6 +35,14 @@ def test_small_study_ends_with_its_report(
     assert (out / "report.html").stat().st_size > 50_000
     files = {path.name for path in (out / "report_files").rglob("*.*")}
     assert {"final_returns.csv", "tidy.csv", "curves_iterations.png", "curves_hours.pdf"} <= files
+
+
+@pytest.mark.parametrize(("seeds", "printed"), [(1, ": 1 seed, "), (None, ": 2 seeds, ")])
+def test_plan_prints_the_number_of_seeds(seeds: int | None, printed: str) -> None:
+    extent = Extent(scale=1e-5, agents=("sac",), tasks=("Reacher",), seeds=seeds)
+    study, console = load_study("mujoco"), Console(record=True)
+    reproduce_module.print_plan(study, extent, runs(study, extent), console)
+    assert printed in console.export_text()
 
 
 def test_more_than_an_hour_needs_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

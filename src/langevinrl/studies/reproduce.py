@@ -58,9 +58,11 @@ def print_plan(
         soft_wrap=True,
     )
     if extent.scale < REHEARSAL:
+        seeds = len({seed for config in configs for seed in config.seed_list})
         console.print(
-            f"Below scale {REHEARSAL:g} this only rehearses the pipeline: 2 seeds, batches of "
-            f"{REHEARSAL_BATCH}, at most 4 candidates, 5 evaluations of 2 episodes. "
+            f"Below scale {REHEARSAL:g} this only rehearses the pipeline: {seeds} "
+            f"seed{'s' * (seeds > 1)}, batches of {REHEARSAL_BATCH}, at most 4 candidates, "
+            "5 evaluations of 2 episodes. "
             "Its numbers say nothing about the methods.",
             soft_wrap=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,17 @@ def test_each_method_learns_the_reward_and_has_a_chain_of_ten_steps(name: str) -
     path = jax.eval_shape(partial(trace, agent), state, jnp.zeros((7, 2)), jax.random.key(1))
     steps = {"sac": 1, "qsm": 50}.get(name, 10)
     assert path.shape == (steps + 1, 7, 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
+def test_workers_are_the_cpus_that_this_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {max(allowed)})
+        assert BanditConfig().resolved().workers == 1
+        assert BanditConfig(workers=3).resolved().workers == 3
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def test_unknown_method_is_rejected() -> None:

@@ -11,6 +11,7 @@ import tyro
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.studies.bandit.env import BOUND
+from langevinrl.sweeps.slots import usable_cores
 
 # A discount of zero: the critic's target is the reward itself.
 COMMON: dict[str, Any] = {"gamma": 0.0, "reward_scale": 1.0, "hidden": (64, 64, 64)}
@@ -144,7 +145,9 @@ class BanditConfig:
     samples: int = 10_000  # actions drawn from each trained policy
     bound: float = BOUND  # half-width of the action box
     sweep: tuple[float, ...] = SWEEP  # values of w at which LQL and NC-LQL are sampled
-    workers: int = 2  # methods trained at a time, each in its own process; 1: all in this one
+    # methods trained at a time, each in its own process; one per available CPU by default, and
+    # with 1 all in this process
+    workers: int | None = None
     # one seed, a tenth of the training, fewer samples: a preview, not a result
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
 
@@ -154,12 +157,12 @@ class BanditConfig:
             if name not in TRAININGS:
                 raise UserError(unknown("bandit method", name, TRAININGS))
         methods = self.methods or tuple(TRAININGS)
+        workers = self.workers or min(len(methods), len(usable_cores()))
+        study = dataclasses.replace(self, methods=methods, workers=workers)
         if not self.quick:
-            return dataclasses.replace(self, methods=methods)
+            return study
         few = tuple(w for w in self.sweep if w in (10.0, 500.0)) or self.sweep[:1]
-        return dataclasses.replace(
-            self, methods=methods, seeds=1, samples=min(self.samples, 2_000), sweep=few
-        )
+        return dataclasses.replace(study, seeds=1, samples=min(self.samples, 2_000), sweep=few)
 
     @property
     def run_seeds(self) -> list[int]:

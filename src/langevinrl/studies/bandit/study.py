@@ -41,7 +41,8 @@ def run_study(config: BanditConfig) -> Path:
     (config.out / "data").mkdir(parents=True, exist_ok=True)
     _write_settings(config)
     _write_exact(config)
-    console.print(f"{len(config.methods)} methods, {config.seeds} seeds each", highlight=False)
+    seeds = f"{config.seeds} seed{'s' * (config.seeds > 1)}"
+    console.print(f"{len(config.methods)} methods, {seeds} each", highlight=False)
     found: dict[str, Tables] = {}
     for name, tables, seconds in _examine_all(config):
         found[name] = tables
