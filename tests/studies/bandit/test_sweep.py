@@ -11,7 +11,7 @@ from langevinrl.agents.lql import LQL, State
 from langevinrl.learner import Learner
 from langevinrl.studies.bandit.env import reward
 from langevinrl.studies.bandit.settings import BanditConfig
-from langevinrl.studies.bandit.sweep import sweep_direction, sweep_gradient
+from langevinrl.studies.bandit.sweep import best_w, sweep_direction, sweep_gradient
 from langevinrl.types import Array, PyTree, Spec
 
 
@@ -31,6 +31,12 @@ def known(monkeypatch: pytest.MonkeyPatch) -> tuple[LQL, PyTree]:
     agent = LQL(Spec(1, 2, 2.0), num_steps=10, step_size=5e-4, start="normal")
     learner = Learner(jnp.zeros(1), jnp.zeros(1), (), jnp.zeros(1))
     return agent, State(learner)
+
+
+def test_best_w_has_the_highest_mean_reward_over_seeds() -> None:
+    rewards = {1.0: (0.2, 0.3), 400.0: (0.9, 0.8), 500.0: (0.95, 0.7)}
+    rows = [{"w": w, "reward_mean": r} for w, pair in rewards.items() for r in pair]
+    assert best_w(rows) == 400.0
 
 
 def test_full_gradients_sample_the_exact_policy_of_their_w(known: tuple[LQL, PyTree]) -> None:

@@ -17,7 +17,8 @@ from langevinrl.sweeps.slots import usable_cores
 COMMON: dict[str, Any] = {"gamma": 0.0, "reward_scale": 1.0, "hidden": (64, 64, 64)}
 CHAIN_STEPS = 10  # of every sampler, as in the paper's panels
 WARMUP = 20_000  # uniform actions before the first update
-SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0)  # w in [1, 500]
+# w in [1, 500]; LQL and NC-LQL are compared with others at the w of the highest mean reward
+SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,6 @@ _DENOISING = {**_CHAIN, "delay": 1}
 TRAININGS: dict[str, Training] = {
     "nclql": Training(
         {
-            "inverse_temperature": 500.0,
             "sigma_max": 0.7,
             "sigma_min": 0.3,
             "num_levels": CHAIN_STEPS,
@@ -58,7 +58,6 @@ TRAININGS: dict[str, Training] = {
     ),
     "lql": Training(
         {
-            "inverse_temperature": 500.0,
             "num_steps": CHAIN_STEPS,
             "step_size": 5e-4,
             "start": "normal",

@@ -26,7 +26,7 @@ from langevinrl.studies.bandit.figures import draw_figures
 from langevinrl.studies.bandit.measure import exact_policy, measure
 from langevinrl.studies.bandit.page import write_page
 from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
-from langevinrl.studies.bandit.sweep import sweep_direction, sweep_gradient
+from langevinrl.studies.bandit.sweep import best_w, sweep_direction, sweep_gradient
 from langevinrl.studies.bandit.table import gather, print_table
 from langevinrl.studies.bandit.training import each_seed, run_settings, train
 from langevinrl.studies.bandit.values import GRID, compare_values, smoothed_by, square
@@ -92,19 +92,21 @@ def _examine(config: BanditConfig, name: str) -> tuple[str, Tables, float]:
     agent, states = train(config, name)
     # Training may use several candidates; choosing among them would hide the modes it covers.
     agent = dataclasses.replace(agent, best_of=1)  # type: ignore[type-var]
-    rows = []
+    tables: Tables = {}
+    arrays: dict[str, np.ndarray] = {}
+    if isinstance(agent, LQL | NCLQL):
+        tables["smoothing"], arrays["value"] = compare_values(agent, states, config, name)
+        tables["sweep"], swept = sweep_direction(agent, states, config, name)
+        agent = dataclasses.replace(agent, inverse_temperature=best_w(tables["sweep"]))
+        tables["sweep"] += sweep_gradient(agent, states, config, name)
+        arrays |= swept
+    tables["seeds"] = []
     for seed, state in each_seed(config, states):
         actions = sample(agent, state, config, seed, method.explore)
         w = agent.policy_weight(state)
         row = measure(actions, None if w is None else float(w), config.bound)
-        rows.append({"method": name, "seed": seed} | row)
-    tables = {"seeds": rows}
-    arrays = follow_chains(agent, next(each_seed(config, states))[1], config)
-    if isinstance(agent, LQL | NCLQL):
-        tables["smoothing"], arrays["value"] = compare_values(agent, states, config, name)
-        tables["sweep"], swept = sweep_direction(agent, states, config, name)
-        tables["sweep"] += sweep_gradient(agent, states, config, name)
-        arrays |= swept
+        tables["seeds"].append({"method": name, "seed": seed} | row)
+    arrays |= follow_chains(agent, next(each_seed(config, states))[1], config)
     _write_arrays(config.out / "data" / f"{name}.npz", arrays)
     return name, tables, time.monotonic() - began
 

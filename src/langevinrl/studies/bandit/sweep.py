@@ -49,6 +49,14 @@ def sweep_direction(
     return rows, {"swept": np.stack(swept), "walks": np.stack(chains)}
 
 
+def best_w(rows: list[Row]) -> float:
+    """Return the w with the highest mean reward over seeds, which is how the paper chooses it."""
+    rewards: dict[float, list[float]] = {}
+    for row in rows:
+        rewards.setdefault(row["w"], []).append(row["reward_mean"])
+    return max(rewards, key=lambda w: float(np.mean(rewards[w])))
+
+
 def sweep_gradient(
     agent: LQL | NCLQL, states: PyTree, config: BanditConfig, name: str
 ) -> list[Row]:
