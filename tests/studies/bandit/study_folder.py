@@ -25,7 +25,10 @@ def write_study(out: Path, num_chains: int = 60, grid: int = 33) -> Path:
     (out / "data").mkdir(parents=True)
     np.savez(out / "data" / "exact.npz", bound=2.0, near=0.3, centres=CENTRES, high=HIGH, axis=axis,
              reward=maps[-1], smoothed=maps, sigmas=np.linspace(0.8, 0, 10), sweep=SWEEP,
-             laws=np.stack([maps[-1] ** 2] * len(SWEEP)))  # fmt: skip
+             laws=np.stack([maps[-1] ** 2] * len(SWEEP)), score_sigmas=[0.7, 0.4],
+             score_weights=[10.0], density=maps[None, :2], score_value=maps[:2],
+             density_score=np.ones((1, 2, grid, grid, 2)),
+             value_score=np.ones((2, grid, grid, 2)))  # fmt: skip
     start = np.clip(generator.normal(size=(num_chains, 2)), -2, 2)
     for name in LABELS:
         chains = np.stack([_chain(start, min(1.0, 0.1 + w / 300)) for w in SWEEP])
@@ -58,7 +61,7 @@ def _write_tables(out: Path) -> None:
         "nearest_w": 12.0,
     }  # fmt: skip
     seeds = [{"method": name, "seed": 0} | numbers for name in LABELS]
-    table = [{"method": label} | numbers for label in LABELS.values()]
+    table = [{"method": label, "paper_sum": 0.9} | numbers for label in LABELS.values()]
     sweep = [
         {"method": name, "score": score, "seed": 0, "w": w} | numbers
         for name, score in [("nclql", "direction"), ("nclql", "gradient"), ("lql", "direction"),

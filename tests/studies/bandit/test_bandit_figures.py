@@ -15,7 +15,7 @@ def test_all_figures_are_drawn_from_files(tmp_path: Path) -> None:
     out = write_study(tmp_path / "study")
     written = draw_figures(out)
     assert {path.stem for path in written} == {
-        "values", "temperature", "reward_over_w", "comparison", "steps",
+        "values", "scores", "temperature", "reward_over_w", "comparison", "steps",
     }  # fmt: skip
     assert all(0 < path.stat().st_size < 1_000_000 for path in written)
 

@@ -14,7 +14,7 @@ from langevinrl.studies.bandit.files import StudyData
 from langevinrl.studies.bandit.maps import draw_map, square_panels, style
 
 LEVELS_SHOWN = (1, 4, 7, 10)  # noise levels of the paper's value maps, starting at 1
-PARTS_SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # parts of a chain in its row of panels
+STEPS = 10  # of a chain in its row of panels; longer chains are thinned
 DPI = {"steps": 110, "comparison": 140}  # these have many panels
 START, END = "white", "#ffc83d"
 INK = "#1c2430"  # colour of the exact policy
@@ -27,7 +27,7 @@ def draw_figures(out: Path) -> list[Path]:
     langevin = [name for name in ("lql", "nclql") if name in study.data]
     figures: dict[str, Callable[[StudyData], Any]] = {}
     if len(langevin) == 2:
-        figures |= {"values": draw_values}
+        figures |= {"values": draw_values, "scores": draw_scores}
     if langevin:
         figures |= {"temperature": draw_temperature, "reward_over_w": draw_reward_over_w}
     figures |= {"comparison": draw_comparison, "steps": draw_steps}
@@ -172,20 +172,58 @@ def _score(line: Row) -> str:
 
 
 def draw_steps(study: StudyData) -> Any:
-    """Draw the chains from a uniform grid, at parts of their length."""
-    chains = {n: d["panels"] for n, d in study.data.items() if len(d["panels"]) > 2}
-    figure, axes = square_panels(max(1, len(chains)), len(PARTS_SHOWN), 1.5)
-    for row, (name, path) in zip(axes, chains.items(), strict=False):
-        for panel, part in zip(row, PARTS_SHOWN, strict=True):
-            at = round(part * (len(path) - 1))
+    """Draw the chains from a uniform grid after every step, for the methods in the paper."""
+    names = [name for name in study.data if study.line(name)["paper_sum"]]
+    figure, axes = square_panels(max(1, len(names)), STEPS + 1, 1.0)
+    for row, name in zip(axes, names, strict=False):
+        path = study.data[name]["panels"]
+        every = max(1, (len(path) - 1) // STEPS)
+        for panel, at in zip(row, range(0, len(path), every), strict=False):
             draw_map(panel, study, _landscape(study, name, at), 1.0)
-            panel.scatter(*path[at].T, s=3.5, c=END, ec="#3a2600", lw=0.2, rasterized=True)
-        row[0].set_ylabel(f"{label_of(name)}, {len(path) - 1} steps")
-    for panel, part in zip(axes[0], PARTS_SHOWN, strict=True):
-        panel.set_title(
-            "start" if part == 0 else "end" if part == 1 else f"{part:.0%} of the steps"
-        )
+            panel.scatter(*path[at].T, s=1.6, c=END, ec="#3a2600", lw=0.15, rasterized=True)
+            if every > 1 or row[0] is axes[0, 0]:
+                panel.set_title(f"step {at}" if at else "start")
+        row[0].set_ylabel(label_of(name))
+    for panel in axes.flat:
+        panel.set(xticks=[], yticks=[])
     return figure
+
+
+def draw_scores(study: StudyData) -> Any:
+    """Draw score directions of the smoothed density above those of the smoothed value.
+
+    The cosine between the two is averaged over the box.
+    """
+    exact = study.exact
+    sigmas, weights = exact["score_sigmas"], exact["score_weights"]
+    figure, axes = square_panels(len(weights) + 1, len(sigmas), 2.0, extra=0.4, text=0.2)
+    value_score = _unit(exact["value_score"])
+    for column, sigma in enumerate(sigmas):
+        for row, w in enumerate(weights):
+            score = _unit(exact["density_score"][row, column])
+            panel, cosine = axes[row, column], (score * value_score[column]).sum(-1).mean()
+            draw_map(panel, study, exact["density"][row, column], 1.0)
+            _draw_arrows(panel, study, score)
+            panel.set_xlabel(f"mean cosine {cosine:.2f}", labelpad=2)
+            axes[row, 0].set_ylabel(f"smoothed density\nw = {w:g}")
+        value = exact["score_value"][column]
+        draw_map(axes[-1, column], study, value, float(value.max()))
+        _draw_arrows(axes[-1, column], study, value_score[column])
+        axes[0, column].set_title(rf"$\sigma$ = {sigma:.2f}")
+    axes[-1, 0].set_ylabel("smoothed value\nany w")
+    return figure
+
+
+def _unit(score: np.ndarray) -> np.ndarray:
+    return score / (np.linalg.norm(score, axis=-1, keepdims=True) + 1e-12)
+
+
+def _draw_arrows(panel: Any, study: StudyData, score: np.ndarray) -> None:
+    """Draw directions (G, G, 2) at every second point of the grid."""
+    bound, few = float(study.exact["bound"]), score[1::2, 1::2]
+    axis = np.linspace(-bound, bound, len(score))[1::2]
+    x, y = np.meshgrid(axis, axis, indexing="ij")
+    panel.quiver(x, y, few[..., 0], few[..., 1], color="white", scale=22, width=0.006)
 
 
 def _landscape(study: StudyData, name: str, step: int) -> np.ndarray:

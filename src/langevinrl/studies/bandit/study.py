@@ -25,6 +25,7 @@ from langevinrl.studies.bandit.chains import follow_chains, sample
 from langevinrl.studies.bandit.figures import draw_figures
 from langevinrl.studies.bandit.measure import exact_policy, measure
 from langevinrl.studies.bandit.page import write_page
+from langevinrl.studies.bandit.scores import exact_scores
 from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
 from langevinrl.studies.bandit.sweep import best_w, sweep_direction, sweep_gradient
 from langevinrl.studies.bandit.table import gather, print_table
@@ -125,7 +126,7 @@ def _write_settings(config: BanditConfig) -> None:
 
 
 def _write_exact(config: BanditConfig) -> None:
-    """Write the task, its soft policies over w and its smoothed values to data/exact.npz."""
+    """Write the task, its soft policies, smoothed values and scores to data/exact.npz."""
     axis = np.linspace(-config.bound, config.bound, GRID)
     arrays = {
         "bound": np.array(config.bound),
@@ -142,6 +143,7 @@ def _write_exact(config: BanditConfig) -> None:
         assert isinstance(agent, NCLQL)
         sigmas, points = smoothed_by(agent), square(config.bound)
         exact = [env.smoothed_value(points, sigma, config.bound) for sigma in sigmas]
+        arrays |= exact_scores(sigmas, config.bound)
         arrays["sigmas"] = np.array(sigmas)
         arrays["smoothed"] = np.stack(exact).reshape(len(sigmas), GRID, GRID)
     _write_arrays(config.out / "data" / "exact.npz", arrays)
