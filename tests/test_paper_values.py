@@ -1,4 +1,4 @@
-"""Every default against the paper's table and the released code."""
+"""Defaults of every method, compared with the paper's table and the released code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from langevinrl.learner import count_parameters
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig
+from langevinrl.studies.study import AGENTS
 from langevinrl.types import Spec
 
 HUMANOID = Spec(376, 17)
@@ -96,10 +97,10 @@ def test_parameter_counts_on_humanoid(name: str) -> None:
 
 
 def test_every_method_of_the_paper_is_checked() -> None:
-    assert set(DEFAULTS) == set(NUM_PARAMETERS) == set(METHODS) - {"nclql-auto"}
+    assert set(DEFAULTS) == set(NUM_PARAMETERS) == set(AGENTS) == set(METHODS) - {"nclql-auto"}
 
 
-def test_the_protocol_is_the_papers() -> None:
+def test_run_defaults_are_the_papers() -> None:
     run = RunConfig("Hopper-v4").resolved()
     assert (run.num_envs, run.warmup, run.batch_size, run.capacity) == (5, 30_000, 256, 1_000_000)
     assert (run.iterations, run.eval_every, run.eval_episodes) == (1_000_000, 25_000, 20)

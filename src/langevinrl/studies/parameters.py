@@ -8,6 +8,7 @@ from langevinrl.analysis.paper import HUMANOID_PARAMETERS
 from langevinrl.analysis.tables import Row
 from langevinrl.learner import count_parameters
 from langevinrl.registry import METHODS
+from langevinrl.studies.study import AGENTS
 from langevinrl.types import Spec
 
 HUMANOID = Spec(376, 17)  # Humanoid-v4: observation and action sizes
@@ -27,7 +28,7 @@ def count_all(spec: Spec) -> dict[str, tuple[int, int]]:
 
 
 def parameter_table(spec: Spec = HUMANOID) -> list[Row]:
-    """Return a row per method, with its ratio to NC-LQL and the paper's ratio if it has one."""
+    """Return a row per method of the paper, with its ratio to NC-LQL and the paper's ratio."""
     counts = count_all(spec)
     unit = sum(counts["nclql"])
     return [
@@ -40,4 +41,5 @@ def parameter_table(spec: Spec = HUMANOID) -> list[Row]:
             "paper": f"{HUMANOID_PARAMETERS[name]:.3f}" if name in HUMANOID_PARAMETERS else "",
         }
         for name, (critics, policy) in counts.items()
+        if name in AGENTS
     ]

@@ -20,11 +20,12 @@ from langevinrl.bench.agents import BATCH, ENVS, compile_pair, draw_batch
 from langevinrl.bench.timing import Acting, Timer, Updating
 from langevinrl.registry import METHODS, label_of
 from langevinrl.studies.parameters import HUMANOID
+from langevinrl.studies.study import AGENTS
 from langevinrl.types import Spec
 
 
 def time_table(
-    names: Sequence[str] = tuple(METHODS),
+    names: Sequence[str] = AGENTS,
     spec: Spec = HUMANOID,
     repeats: int = 9,
     rows: int = BATCH,
