@@ -137,7 +137,6 @@ class Restarting(gym.Wrapper[Any, Any, Any, Any]):
     ],
     ids=["point mass", "MuJoCo", "in info", "Autoreset"],
 )
-@pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 def test_a_wrapper_that_drops_the_last_observation_is_found(make: EnvFactory) -> None:
     with pytest.raises(UserError, match=r"drops the last one|Remove it"):
         require_sound(make)

@@ -71,8 +71,7 @@ def test_the_papers_tasks_restore_byte_for_byte(env: str) -> None:
 @pytest.mark.parametrize("env", ["HalfCheetah-v4", "Ant-v4", "Swimmer-v4"])
 def test_the_time_limit_counter_is_restored(env: str) -> None:
     short = partial(gym.make, env, max_episode_steps=30)
-    with pytest.warns(DeprecationWarning, match="out of date"):
-        ends = assert_goes_on(short, before=23, after=40)
+    ends = assert_goes_on(short, before=23, after=40)
     np.testing.assert_array_equal(np.flatnonzero(ends[:, 0, 0]), [6, 36])
 
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -220,6 +221,18 @@ def test_errors_name_an_extra_only_if_it_helps() -> None:
     assert "pip" not in refusal("Hopper-v3")
 
 
-def test_v4_tasks_build_without_warnings(recwarn: pytest.WarningsRecorder) -> None:
-    VectorEnv("Reacher-v4", [0], 1).close()
+@pytest.mark.parametrize("env", ["Reacher-v4", functools.partial(gym.make, "Reacher-v4")])
+def test_v4_tasks_build_without_warnings(env: Any, recwarn: pytest.WarningsRecorder) -> None:
+    VectorEnv(env, [0], 1).close()
     assert not recwarn.list
+
+
+def test_mujoco_warns_through_python_and_writes_no_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (hopper,) = VectorEnv("Hopper-v4", [0], 1).vector.call("unwrapped")
+    hopper.data.qvel[:] = np.nan
+    with pytest.warns(UserWarning, match=r"MuJoCo: .* The simulation is unstable\.$"):
+        mujoco.mj_step(hopper.model, hopper.data)
+    assert not list(tmp_path.iterdir())

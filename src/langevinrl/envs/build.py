@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import warnings
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +24,10 @@ _BUILT: weakref.WeakValueDictionary[int, gym.Env[Any, Any]] = weakref.WeakValueD
 def build(factory: EnvFactory, name: str, bound: float = 1.0) -> SnapshotWrapper:
     """Make an environment with flat observations, a bounded action box and a state to save."""
     try:
-        env = factory()
+        with warnings.catch_warnings():
+            # The paper uses the v4 tasks on purpose.
+            warnings.filterwarnings("ignore", ".*out of date", DeprecationWarning)
+            env = factory()
     except SystemExit as error:
         raise UserError(f"cannot build {name!r}: it called sys.exit({error.code!r})") from error
     except (ImportError, gym.error.Error) as error:
@@ -38,6 +44,7 @@ def build(factory: EnvFactory, name: str, bound: float = 1.0) -> SnapshotWrapper
     if not isinstance(env, gym.Env):
         raise UserError(f"{name!r} made {env!r}; expected a Gymnasium environment")
     _require_new(env, name)
+    _redirect_mujoco_warnings()
     return SnapshotWrapper(FlatWrapper(env, name, bound))
 
 
@@ -50,6 +57,19 @@ def _require_new(env: gym.Env[Any, Any], name: str) -> None:
             "must be a new one: make it inside the function, as in lambda: MyEnv(), not lambda: env"
         )
     _BUILT[id(base)] = base
+
+
+def _redirect_mujoco_warnings() -> None:
+    """Turn MuJoCo's warnings into Python's; by default it writes MUJOCO_LOG.TXT to the folder."""
+    mujoco = sys.modules.get("mujoco")
+    if mujoco is not None and mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_warn_of_mujoco)
+
+
+def _warn_of_mujoco(text: str) -> None:
+    """Warn once for each kind, such as "Nan, Inf or huge value in QACC at DOF 0"."""
+    with contextlib.suppress(Warning):  # an error must not pass through MuJoCo's C code
+        warnings.warn(f"MuJoCo: {text.partition(' Time =')[0]}", stacklevel=2)
 
 
 def task_sizes(env: str, kwargs: Mapping[str, Any] | None = None) -> Spec:

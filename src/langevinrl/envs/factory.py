@@ -7,7 +7,6 @@ import functools
 import importlib
 import json
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -63,10 +62,7 @@ class GymFactory:
     def __call__(self, **changes: Any) -> gym.Env[Any, Any]:
         if isinstance(self.what, str):
             import_provider(self.what)  # again in each worker process
-        with warnings.catch_warnings():
-            # The paper uses the v4 tasks on purpose.
-            warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
-            return gym.make(self.what, **{**self.kwargs, **changes})
+        return gym.make(self.what, **{**self.kwargs, **changes})
 
 
 @dataclass(frozen=True)

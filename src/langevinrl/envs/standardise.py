@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from langevinrl.envs.build import build
 from langevinrl.envs.factory import EnvFactory, EnvLike, as_factory, name_of
 from langevinrl.envs.flat import FlatWrapper
 
@@ -44,7 +45,7 @@ def standardise(env: EnvLike, steps: int = 5_000, seed: int = 0) -> Standardised
     make = standardise("Hopper-v5")      # then Model("nclql", make), or --env my_tasks:make
     """
     factory, name = as_factory(env), name_of(env)
-    played = FlatWrapper(factory(), name)
+    played = build(factory, name)
     played.action_space.seed(seed)
     rows = [played.reset(seed=seed)[0]]
     for _ in range(steps):

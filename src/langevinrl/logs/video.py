@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -139,9 +138,7 @@ def _make(factory: EnvFactory, camera: str | None) -> gym.Env[Any, Any]:
         spec = made.spec
         made.close()
         if spec is not None:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", ".*out of date", DeprecationWarning)
-                return gym.make(spec, render_mode=RGB, **view)
+            return gym.make(spec, render_mode=RGB, **view)
     except TypeError as error:
         raise UserError(
             f"{name!r} does not take {', '.join(view) or 'render_mode'}: {error}"
