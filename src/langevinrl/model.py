@@ -14,7 +14,7 @@ from langevinrl.callbacks import Callback, CallbackLike, as_callbacks
 from langevinrl.envs.factory import EnvFactory, EnvLike, EnvSource, as_factory, identify
 from langevinrl.errors import UserError, require_none, unknown
 from langevinrl.runs.checks import short
-from langevinrl.runs.config import RunConfig, agent_class, default_eval_every
+from langevinrl.runs.config import RunConfig, agent_class
 from langevinrl.runs.evaluate import Evaluation, Evaluator
 from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run
@@ -239,9 +239,9 @@ class Model:
                 "learn(iterations=N)"
             )
         total = length if more is None else self.iteration + more
-        every = saved.config.eval_every
-        if more is not None and every == default_eval_every(length):  # not one the user asked for
-            every = default_eval_every(more)
+        every, default = saved.config.eval_every, saved.config.default_evaluation
+        if more is not None and every == default(length)[0]:  # not given by the user
+            every = default(more)[0]
         factory = self._environment()  # refuses a name that makes no environment
         given, trust = factory if self.source else None, self.trust
         resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)

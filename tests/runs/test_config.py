@@ -40,7 +40,7 @@ def test_a_resolved_run_has_every_field(tmp_path: Path) -> None:
     RunConfig("Hopper-v4").resolved().write(tmp_path / "config.json")
     table = json.loads((tmp_path / "config.json").read_text())
     assert table.keys() == {f.name for f in dataclasses.fields(RunConfig)}
-    assert None not in table.values() and table["env_kwargs"] == {}
+    assert [name for name, value in table.items() if value is None] == ["preset"]
     own = {f.name for f in dataclasses.fields(METHODS["nclql"].load())} - {"spec"}
     assert table["hyperparameters"].keys() == own
     assert table["out"] == "runs/nclql-Hopper-v4-0"
@@ -64,17 +64,34 @@ def test_the_papers_lengths(task: str) -> None:
     assert len(PAPER_ITERATIONS) == 9
 
 
-def test_the_papers_protocol_is_the_default() -> None:
-    config = RunConfig("Hopper-v4").resolved()
+def test_the_papers_protocol() -> None:
+    config = RunConfig("Hopper-v4", preset="paper").resolved()
     assert (config.num_envs, config.warmup, config.warmup_steps) == (5, 30_000, 6_000)
-    assert (config.batch_size, config.capacity, config.eval_episodes) == (256, 1_000_000, 20)
-    assert config.updates_per_iteration == 1
+    assert (config.batch_size, config.capacity, config.updates_per_iteration) == (256, 10**6, 1)
+    assert (config.eval_every, config.eval_episodes) == (25_000, 20)
 
 
-def test_the_default_number_of_evaluations() -> None:
-    assert RunConfig("Hopper-v4", iterations=20_000).resolved().eval_every == 500
-    assert RunConfig("Hopper-v4", iterations=3).resolved().eval_every == 1
-    assert RunConfig("Hopper-v4", iterations=20_000, eval_every=7).resolved().eval_every == 7
+@pytest.mark.parametrize(
+    ("fields", "evaluation"),
+    [
+        ({}, (50_000, 20)),  # a million iterations: 20 evaluations of 20 episodes
+        ({"iterations": 200_000}, (10_000, 5)),  # 1,030,000 / 10 / 20 / 1,000
+        ({"iterations": 1_000}, (50, 3)),
+        ({"iterations": 3}, (1, 3)),
+        ({"iterations": 1_000, "preset": "paper"}, (25, 20)),
+        ({"iterations": 1_000, "eval_every": 7}, (7, 3)),
+        ({"iterations": 1_000, "eval_episodes": 9}, (50, 9)),
+        ({"iterations": 1_000, "env": "Pendulum-v1", "warmup": 99_000}, (50, 3)),
+        ({"iterations": 1_000, "env": "Pendulum-v1", "warmup": 200_000}, (50, 5)),
+        ({"iterations": 1_000, "env": "mine:make", "warmup": 200_000}, (50, 3)),
+    ],
+    ids=str,
+)
+def test_default_evaluations_follow_the_length(
+    fields: dict[str, Any], evaluation: tuple[int, int]
+) -> None:
+    config = RunConfig(**({"env": "Hopper-v4"} | fields)).resolved()
+    assert (config.eval_every, config.eval_episodes) == evaluation == config.evaluation
 
 
 def test_seeds_and_warmup_in_vector_steps() -> None:

@@ -22,7 +22,7 @@ from langevinrl.storage.folder import RunFolder
 OTHER: dict[str, Any] = {
     "env": "Hopper-v4", "env_kwargs": {"x": 1}, "seed": 4, "seeds": 3, "seed_step": 2,
     "num_envs": 3, "action_bound": 0.5, "random_actions": True, "warmup": 201, "batch_size": 9,
-    "capacity": 301, "updates_per_iteration": 2, "n_step": 3,
+    "capacity": 301, "updates_per_iteration": 2, "n_step": 3, "reward_norm": True,
 }  # fmt: skip
 
 

@@ -26,9 +26,9 @@ def test_main_comparison_is_the_papers() -> None:
     assert {config.seed for config in found} == {100, 200, 300, 400, 500}
     for config in found:
         assert config.iterations == PAPER_ITERATIONS[config.env.removesuffix("-v4")]
-        # At scale 1 a run equals that of `langevinrl train`.
-        plain = RunConfig(config.env, agent=config.agent, seed=config.seed).resolved()
-        assert job_id(config) == job_id(plain)
+        # At scale 1 a run equals that of `langevinrl train --preset paper`.
+        plain = RunConfig(config.env, agent=config.agent, seed=config.seed, preset="paper")
+        assert job_id(config) == job_id(plain.resolved())
 
 
 def test_single_draw_sets_best_of_one_for_every_method() -> None:
@@ -46,7 +46,7 @@ def test_ablations_have_the_papers_values_and_the_default() -> None:
         found = of(name)
         assert {config.agent for config in found} == {"nclql"}
         assert {config.seed for config in found} == {100, 200, 300}
-        default = RunConfig("HalfCheetah-v4", seed=100).resolved()
+        default = RunConfig("HalfCheetah-v4", seed=100, preset="paper").resolved()
         assert job_id(default) in {job_id(config) for config in found}
 
 

@@ -8,7 +8,8 @@ import pytest
 from sweeping import TINY, tiny_configs
 
 from langevinrl.errors import UserError
-from langevinrl.sweeps.estimate import Cost, estimate, kind_of, longest_episode, seconds_of
+from langevinrl.runs.presets import longest_episode
+from langevinrl.sweeps.estimate import Cost, estimate, kind_of, seconds_of
 from langevinrl.sweeps.grid import make_config
 from langevinrl.sweeps.slots import find_slots
 

@@ -77,7 +77,7 @@ def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
             raise UserError(f"{what} sets every field, so --preset would have no effect")
     else:
         agent_class(what)
-        run = RunConfig(env=tyro.MISSING, agent=what, preset=_preset(words) or "paper")
+        run = RunConfig(env=tyro.MISSING, agent=what, preset=_preset(words))
     run = run.with_defaults()  # which --help then shows, and flags override
     # The real sizes come from the environment later; these allow the agent to be validated now.
     agent = run.make_agent(Spec(1, 1))

@@ -16,9 +16,9 @@ import tyro
 
 from langevinrl.errors import UserError, collect_errors, field, require_none, unknown
 from langevinrl.registry import METHODS, Method
+from langevinrl.runs import presets
 from langevinrl.runs.checks import field_mistakes, plain
 from langevinrl.runs.env_kwargs import EnvKwargs, require_json
-from langevinrl.runs.presets import PAPER, RUN_DEFAULTS, agent_values, preset_mistakes, run_values
 from langevinrl.storage.files import create_text, read_json, write_text
 from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import Spec
@@ -31,7 +31,6 @@ PAPER_ITERATIONS = {
     **dict.fromkeys(("HalfCheetah", "Walker2d", "Humanoid", "Hopper", "Ant", "Swimmer"), 1_000_000),
     **dict.fromkeys(("Pusher", "Reacher", "InvertedDoublePendulum"), 200_000),
 }
-EVALUATIONS = 40  # per run, as in the released NC-LQL code
 
 # Metadata of the fields that do not affect learning.
 NO_EFFECT = {"affects": "nothing"}  # on any number: two runs that differ in these alone are one
@@ -45,9 +44,9 @@ class RunConfig:
     env: str  # Gymnasium id, module:Id-v0, or module:function returning an environment
     # name in the registry; on the command line it is the first word, not a flag
     agent: tyro.conf.Suppress[str] = "nclql"
-    # named values for fields of the agent and the run, which given values override:
-    # paper, or short for comparing methods in minutes
-    preset: str = dataclasses.field(default=PAPER, metadata=NO_EFFECT)
+    # named values for fields of the agent and the run, which given values override: short, for
+    # comparing methods in minutes; or paper, the defaults with the paper's evaluations
+    preset: str | None = dataclasses.field(default=None, metadata=NO_EFFECT)
     # the agent's own fields, which have flags of their own
     hyperparameters: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
     # passed to the environment: key=value pairs or JSON
@@ -79,10 +78,10 @@ class RunConfig:
     capacity: int = 1_000_000  # transitions kept in the replay buffer, per seed
     updates_per_iteration: int = 1  # updates after each vector step
     n_step: int = 1  # rewards summed before bootstrapping; the paper's is 1
-    # iterations between evaluations; by default a fortieth of the run
+    # iterations between evaluations; by default a twentieth of the run
     eval_every: int | None = dataclasses.field(default=None, metadata=SCHEDULE)
-    # episodes per evaluation, played side by side
-    eval_episodes: int = dataclasses.field(default=20, metadata=SCHEDULE)
+    # episodes per evaluation, played side by side; by default 3 to 20, by the run's length
+    eval_episodes: int | None = dataclasses.field(default=None, metadata=SCHEDULE)
     # iterations between checkpoints
     checkpoint_every: int = dataclasses.field(default=5_000, metadata=SCHEDULE)
     # number of checkpoints kept, in case the newest is damaged
@@ -123,18 +122,30 @@ class RunConfig:
             f"say how long with {field('iterations', 'N')}"
         )
 
+    @property
+    def evaluation(self) -> tuple[int, int]:
+        """Iterations between evaluations and episodes in each, as given or by default."""
+        every, episodes = self.default_evaluation(self.length)
+        return self.eval_every or every, self.eval_episodes or episodes
+
     def resolved(self) -> RunConfig:
         """Validate the run and return it with every default filled in."""
         require_none(self.mistakes())
         run = self._normalised()
-        length = run.length
+        every, episodes = run.evaluation
         return dataclasses.replace(
             run,
-            iterations=length,
-            eval_every=default_eval_every(length) if run.eval_every is None else run.eval_every,
+            iterations=run.length,
+            eval_every=every,
+            eval_episodes=episodes,
             out=run.out or run.default_folder(),
             hyperparameters=agent_fields(run.make_agent(Spec(1, 1))),
         )
+
+    def default_evaluation(self, iterations: int) -> tuple[int, int]:
+        """Return the default `eval_every` and `eval_episodes` of a run of this length."""
+        transitions = _set(self.warmup) + iterations * self.num_envs
+        return presets.default_evaluation(self.preset, self.env, iterations, transitions)
 
     def with_defaults(self) -> RunConfig:
         """Return the run with the preset's or the agent's values for fields that were not given.
@@ -142,11 +153,11 @@ class RunConfig:
         The agent's own fields follow when it is built.  `mistakes` reports an unknown agent or
         preset.
         """
-        missing = [name for name in RUN_DEFAULTS if getattr(self, name) is None]
-        values: dict[str, Any] = RUN_DEFAULTS
+        missing = [name for name in presets.RUN_DEFAULTS if getattr(self, name) is None]
+        values: dict[str, Any] = presets.RUN_DEFAULTS
         if missing and isinstance(self.agent, str):
             with contextlib.suppress(UserError):
-                values = run_values(agent_class(self.agent), self.preset)
+                values = presets.run_values(agent_class(self.agent), self.preset)
         return dataclasses.replace(self, **{name: values[name] for name in missing})
 
     def _normalised(self) -> RunConfig:
@@ -205,7 +216,7 @@ class RunConfig:
         """Build the agent for a task of these sizes."""
         require_none(self._agent_mistakes())
         kind = agent_class(self.agent)
-        values = agent_values(kind, self.preset) | plain(self.hyperparameters)
+        values = presets.agent_values(kind, self.preset) | plain(self.hyperparameters)
         agent: Agent = kind(spec=spec, **values)
         return agent
 
@@ -216,10 +227,10 @@ class RunConfig:
         except UserError as error:
             return [str(error)]
         known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
-        found = preset_mistakes(self.agent, kind, self.preset, known)
+        found = presets.preset_mistakes(self.agent, kind, self.preset, known)
         if found:
             return found
-        given = agent_values(kind, self.preset) | plain(self.hyperparameters)
+        given = presets.agent_values(kind, self.preset) | plain(self.hyperparameters)
         values = {name: value for name, value in given.items() if name in known}
         strange = [name for name in given if name not in known]
         found = [unknown(f"field of {self.agent}", str(name), known) for name in strange]
@@ -268,11 +279,6 @@ def _set(value: int | None) -> int:
     """Return the value of a field that `with_defaults` has filled in."""
     assert value is not None, "a field has no value yet: call with_defaults() or resolved() first"
     return value
-
-
-def default_eval_every(iterations: int) -> int:
-    """Return the default number of iterations between evaluations: a fortieth of the run."""
-    return max(1, iterations // EVALUATIONS)
 
 
 def agent_class(name: str) -> type[Any]:

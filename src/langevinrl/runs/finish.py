@@ -86,13 +86,14 @@ def finish(
 ) -> Path:
     """Train to the end, or until a signal, and save a checkpoint in both cases."""
     folder, config = prepare.folder, run.config
+    every, episodes = config.evaluation
     record, signals = Record(folder, log_positions), current_signals()
     run.callbacks = [
         prepare,
         record,
         Track(folder, record, config.track),
         Progress(folder, quiet),
-        Evaluate(config.eval_every or 1, episodes=config.eval_episodes, log=True),
+        Evaluate(every, episodes=episodes, log=True),
         *callbacks,
         signals,
         Save(folder, record),

@@ -124,7 +124,7 @@ def configure(
 
 @cache
 def _paper_run(agent: str, env: str) -> RunConfig:
-    return RunConfig(env, agent).resolved()
+    return RunConfig(env, agent, preset="paper").resolved()
 
 
 def _cases(study: Study, extent: Extent) -> Sequence[Mapping[str, Any]]:

@@ -24,11 +24,11 @@ import jax
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
+from langevinrl.runs.presets import longest_episode
 from langevinrl.storage.trust import search_here
 from langevinrl.sweeps.slots import Slot, stay_on
 
 REPEATS = 3  # timed iterations
-LONGEST_EPISODE = 1_000  # steps, if the task has no limit
 
 
 class Cost(NamedTuple):
@@ -65,16 +65,9 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 def seconds_of(config: RunConfig, cost: Cost) -> float:
     """Return the time of a whole run: start, iterations, and evaluations of full episodes."""
-    evaluations = (config.iterations or 0) // (config.eval_every or 1)
+    evaluations = config.length // config.evaluation[0]
     played = evaluations * longest_episode(config.env) * cost.action
     return cost.start + (config.iterations or 0) * cost.iteration + played
-
-
-def longest_episode(env: str) -> int:
-    import gymnasium as gym
-
-    spec = gym.registry.get(env.rpartition(":")[2])
-    return (spec.max_episode_steps if spec else None) or LONGEST_EPISODE
 
 
 def kind_of(config: RunConfig) -> str:
