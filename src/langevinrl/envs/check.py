@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 from gymnasium.utils.passive_env_checker import (
     check_action_space,
     check_observation_space,
@@ -22,7 +21,6 @@ from gymnasium.utils.passive_env_checker import (
 
 from langevinrl.envs.factory import EnvLike, name_of
 from langevinrl.envs.faults import EnvError, raised
-from langevinrl.envs.spaces import children
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
 
@@ -139,7 +137,7 @@ def _findings(envs: VectorEnv, checked: _Checked) -> Iterator[Finding]:
             "all of it. Give the range in which actions matter.",
         )
     first = envs.reset([SEED])
-    yield from _fractions(checked.observation_space, checked.obs)
+    envs.task.flatten(checked.obs)  # raises for fractions in a space of integers
     if not np.array_equal(first, envs.reset([SEED])):
         yield Finding(False, f"two resets with the same seed differ: reset(seed={SEED}) must call "
                       "super().reset(seed=seed) and draw from self.np_random only. A run cannot be "
@@ -147,21 +145,6 @@ def _findings(envs: VectorEnv, checked: _Checked) -> Iterator[Finding]:
     else:
         yield from _box_edges(envs)
     yield from _episode(envs, checked)
-
-
-def _fractions(space: spaces.Space[Any], obs: Any) -> Iterator[Finding]:
-    """Find floats in a space of integers, which `predict` would truncate."""
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        for key, part in children(space):
-            yield from _fractions(part, obs[key])
-        return
-    dtype = np.asarray(obs).dtype
-    if np.issubdtype(dtype, np.floating) and np.issubdtype(space.dtype, np.integer):
-        yield Finding(
-            True,
-            f"it observes {dtype}, but {space} is of integers: fractions would be truncated. "
-            "Declare a float32 space.",
-        )
 
 
 def _act(envs: VectorEnv, action: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:

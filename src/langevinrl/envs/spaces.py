@@ -187,7 +187,14 @@ def _flat_parts(space: spaces.Space[Any], obs: Any, single: bool, where: str) ->
     shape = _shape(space)
     if value.shape[0 if single else 1 :] != shape:
         raise _wrong_shape(where, value.shape, shape)
-    rows = value.astype(space.dtype).reshape(1 if single else len(value), -1)
+    cast = value.astype(space.dtype)
+    if np.issubdtype(value.dtype, np.floating) and np.issubdtype(cast.dtype, np.integer):
+        if not np.array_equal(cast, value):
+            raise UserError(
+                f"{where} holds fractions, but its space {space} is of integers: they would be "
+                "truncated. Declare a float32 space."
+            )
+    rows = cast.reshape(1 if single else len(value), -1)
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         return [_one_hot(space, rows, where)]
     return [rows.astype(np.float32)]
