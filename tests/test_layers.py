@@ -32,7 +32,8 @@ DOORS: dict[str, set[str]] = {
     "replay": WORDS,
     "logs": WORDS | {"agents", "envs", "storage"},
     "runs": WORDS | {"learner", "registry", "agents", "envs", "storage", "replay", "logs"},
-    "analysis": {"errors", "registry", "storage.folder", "storage.files", "runs.config"},
+    "analysis": {"errors", "registry", "runs.config"}
+    | {"storage.folder", "storage.files", "storage.run_log"},
     "export": WORDS | {"agents", "envs", "runs.saved", "storage.files"},
     "sweeps": WORDS | {"registry", "envs", "storage", "replay", "logs", "runs"},
     "studies": WORDS
@@ -58,7 +59,7 @@ INSIDE: dict[str, set[str]] = {
     "storage.trust": {"errors", "storage.files", "storage.folder"},
     "storage.locks": {"errors", "storage.files"},
     "storage.reserve": {"errors", "storage.files", "storage.folder", "storage.locks"},
-    "storage.run_log": {"storage.files", "storage.folder"},
+    "storage.run_log": {"errors", "storage.files", "storage.folder", "storage.manifest"},
     "storage.metadata": {"errors"},
     "storage.cache": {"storage.files"},
     "storage.versions": set(),

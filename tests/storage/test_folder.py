@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from langevinrl.errors import UserError
+from langevinrl.storage.files import digest_file
 from langevinrl.storage.folder import (
     CHECKPOINTS,
     CONFIG,
@@ -58,13 +59,13 @@ def test_lines_are_written_at_once(tmp_path: Path) -> None:
 def test_logs_are_cut_to_the_checkpoint_on_resume(tmp_path: Path) -> None:
     log = RunLog(RunFolder(tmp_path))
     write(log, 1, 2)
-    positions = log.positions()
-    assert positions == {name: (tmp_path / name).stat().st_size for name in (METRICS, EVALUATIONS)}
-    unbroken = {name: (tmp_path / name).read_bytes() for name in positions}
+    digests = log.digests()
+    assert digests == {name: digest_file(tmp_path / name) for name in (METRICS, EVALUATIONS)}
+    unbroken = {name: (tmp_path / name).read_bytes() for name in digests}
     write(log, 3, 4)
     log.close()
-    log = RunLog(RunFolder(tmp_path), positions)
-    assert unbroken == {name: (tmp_path / name).read_bytes() for name in positions}
+    log = RunLog(RunFolder(tmp_path), digests)
+    assert unbroken == {name: (tmp_path / name).read_bytes() for name in digests}
     write(log, 3)
     log.close()
     assert iterations(tmp_path) == ([1, 2, 3], [1, 2, 3])  # one header, no line twice
@@ -80,10 +81,10 @@ def test_new_run_starts_with_empty_logs(tmp_path: Path) -> None:
 def test_missing_log_is_started_again_on_resume(tmp_path: Path) -> None:
     log = RunLog(RunFolder(tmp_path))
     write(log, 1)
-    positions = log.positions()
+    digests = log.digests()
     log.close()
     (tmp_path / EVALUATIONS).unlink()
-    log = RunLog(RunFolder(tmp_path), positions)
+    log = RunLog(RunFolder(tmp_path), digests)
     write(log, 2)
     log.close()
     assert iterations(tmp_path) == ([1, 2], [2])
@@ -95,11 +96,11 @@ def test_log_cut_within_a_line_continues_after_its_last_whole_line(
 ) -> None:
     log = RunLog(RunFolder(tmp_path))
     write(log, 1, 2)
-    positions = log.positions()
+    digests = log.digests()
     log.close()
-    for name, length in positions.items():
+    for name, (length, _) in digests.items():
         os.truncate(tmp_path / name, max(0, length - lost))
-    log = RunLog(RunFolder(tmp_path), positions)
+    log = RunLog(RunFolder(tmp_path), digests)
     write(log, 3)
     log.close()
     left = [3] if lost == 10_000 else [1, 3]

@@ -18,7 +18,7 @@ WRONG: dict[str, list[Any]] = {
     "step": [-1, 1.5, "12", None, True, 2**60, ABSENT, 109],
     "iteration": [7, -8, 8.0, "8", None, ABSENT],
     "wall_seconds": [-1, float("nan"), float("inf"), "1", None, ABSENT],
-    "logs": [None, [], {"metrics.jsonl": -1}, {"metrics.jsonl": "1"}],
+    "logs": [None, [], {"metrics.jsonl": 3}, {"metrics.jsonl": [-1, ""]}, {"metrics.jsonl": [1]}],
     "envs": [None, {}, [], [None] * 3, [1] * 4],
     "episodes": [3, [], ABSENT],
     "replay": [None, 3],

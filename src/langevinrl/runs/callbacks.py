@@ -31,7 +31,7 @@ from langevinrl.runs.policy import Mode
 from langevinrl.runs.saved import write_model
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import STATE, RunFolder
-from langevinrl.storage.run_log import RunLog
+from langevinrl.storage.run_log import LogDigests, RunLog
 
 
 class Callback:
@@ -66,13 +66,13 @@ def is_due(run: Run, info: StepInfo, period: int) -> bool:
 class Record(Callback):
     """Writes metrics and evaluations to the run's folder."""
 
-    def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
-        """`positions` are the lengths of the logs when the checkpoint was saved."""
-        self.folder, self.positions = folder, positions
+    def __init__(self, folder: RunFolder, digests: LogDigests | None = None) -> None:
+        """`digests` are those of the logs when the checkpoint was saved."""
+        self.folder, self.digests = folder, digests
         self.rows: list[dict[str, Any]] = []  # the last written, until Track takes them
 
     def on_start(self, run: Run) -> None:
-        self.log = RunLog(self.folder, self.positions)
+        self.log = RunLog(self.folder, self.digests)
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, run.config.log_every):
@@ -211,7 +211,7 @@ class Save(Callback):
     def on_step(self, run: Run, info: StepInfo) -> None:
         if run.stopping or is_due(run, info, run.config.checkpoint_every):
             run.require_finite_update()
-            saved = run.checkpoint(self.record.log.positions())
+            saved = run.checkpoint(self.record.log.digests())
             require_finite_state(saved.arrays[STATE], run.iteration, run.config.seed_list)
             keep = run.config.keep_checkpoints
             checkpoint.save(self.folder, run.iteration, saved, keep=keep)

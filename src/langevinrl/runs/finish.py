@@ -20,6 +20,7 @@ from langevinrl.runs.track import Track
 from langevinrl.storage.files import reason_of
 from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.locks import FolderLock
+from langevinrl.storage.run_log import LogDigests
 from langevinrl.storage.trust import remember
 from langevinrl.storage.versions import versions
 
@@ -80,14 +81,14 @@ def _explain(error: Exception, folder: RunFolder) -> UserError | None:
 def finish(
     run: Run,
     prepare: PrepareFolder,
-    log_positions: dict[str, int] | None,
+    logs: LogDigests | None,
     callbacks: Sequence[Callback],
     quiet: bool,
 ) -> Path:
     """Train to the end, or until a signal, and save a checkpoint in both cases."""
     folder, config = prepare.folder, run.config
     every, episodes = config.evaluation
-    record, signals = Record(folder, log_positions), current_signals()
+    record, signals = Record(folder, logs), current_signals()
     run.callbacks = [
         prepare,
         record,

@@ -26,6 +26,7 @@ from langevinrl.storage import checkpoint
 from langevinrl.storage.checkpoint import CheckpointData
 from langevinrl.storage.folder import ENVS, REPLAY, STATE
 from langevinrl.storage.metadata import raise_as_corrupt, require_metadata
+from langevinrl.storage.run_log import LogDigests
 from langevinrl.types import Array, PyTree, Spec
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Run:
         self.agent = dataclasses.replace(self.agent, **fields)  # type: ignore[type-var]  # agents are dataclasses
         self._compile()
 
-    def checkpoint(self, log_positions: dict[str, int]) -> CheckpointData:
+    def checkpoint(self, logs: LogDigests) -> CheckpointData:
         """Return everything that resuming from here needs."""
         metadata = {
             "step": self.vector_steps,
@@ -189,7 +190,7 @@ class Run:
             "replay": self.replay.metadata(),
             "envs": self.envs.metadata(),
             "episodes": self.episodes.metadata(),
-            "logs": log_positions,
+            "logs": logs,
             "spaces": self.envs.task.to_json(),
         }
         arrays = {

@@ -26,6 +26,7 @@ from langevinrl.storage.folder import ENVS, REPLAY, STATE, RunFolder
 from langevinrl.storage.locks import FolderLock
 from langevinrl.storage.metadata import require_metadata
 from langevinrl.storage.reserve import lock_run, require_available, reserve
+from langevinrl.storage.run_log import require_same_logs
 from langevinrl.storage.trust import importing_names, require_outside, require_trusted
 
 
@@ -120,11 +121,11 @@ def resume(
         saved = _last_checkpoint(folder, config, accept_changes)
         changes = {"iterations": iterations, "eval_every": eval_every, "on_env_error": on_env_error}
         config = _resume_config(config, folder, saved, changes)
-        positions = saved.metadata["logs"] if saved else None
+        logs = saved.metadata["logs"] if saved else None
         run = _build(config, env, saved)
         del saved  # the run drops it once restored, so that memory holds one replay, not two
         prepare = PrepareFolder(folder, held, new=False, trusted=trusted)
-        return finish(run, prepare, positions, callbacks, quiet)
+        return finish(run, prepare, logs, callbacks, quiet)
     finally:
         if lock is None:
             held.release()
@@ -142,6 +143,8 @@ def _last_checkpoint(
     if not accept_changes:
         require_unchanged(saved.config, config, str(folder.config))
     require_metadata(saved.metadata, config)
+    if not accept_changes:
+        require_same_logs(folder, saved.metadata["logs"])
     return saved
 
 

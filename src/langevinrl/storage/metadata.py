@@ -34,7 +34,7 @@ def require_metadata(metadata: dict[str, Any], config: RunSizes) -> None:
             f"{done}, which follows from step",
         ),
         "wall_seconds": (_is_time, "a number of seconds"),
-        "logs": (_is_table_of_counts, "the lengths of the logs"),
+        "logs": (_is_table_of_digests, "sizes and digests of the logs"),
         "envs": (lambda value: _is_list_of(dict | None, value, num_envs), f"{num_envs} states"),
         "episodes": (lambda value: isinstance(value, dict | None), "a table"),
         "replay": (lambda value: _is_ring(value, config), f"a ring of {config.capacity} rows"),
@@ -75,8 +75,11 @@ def _is_time(value: Any) -> bool:
     return number and math.isfinite(value) and value >= 0
 
 
-def _is_table_of_counts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(is_count, value.values()))
+def _is_table_of_digests(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(pair, list) and len(pair) == 2 and is_count(pair[0]) and isinstance(pair[1], str)
+        for pair in value.values()
+    )
 
 
 def _is_list_of(kind: Any, value: Any, length: int) -> bool:

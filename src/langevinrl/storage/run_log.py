@@ -1,39 +1,52 @@
-"""Log files of a run: metrics.jsonl and evaluations.csv.  Needs no JAX."""
+"""Log files of a run, metrics.jsonl and evaluations.csv, and their digests.  Needs no JAX.
+
+Each checkpoint records size and SHA-256 of the logs up to it, so that a changed log is found.
+"""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from langevinrl.errors import UserError, field
 from langevinrl.storage.files import write_all
 from langevinrl.storage.folder import (
     EVALUATION_COLUMNS,
     EVALUATIONS,
+    METADATA,
     METRICS,
     RunFolder,
     raise_as_disk_error,
 )
+from langevinrl.storage.manifest import read_manifest, read_table, require_intact
+
+LOGS = (METRICS, EVALUATIONS)
+LogDigests: TypeAlias = Mapping[str, Sequence[Any]]  # size and SHA-256 by the name of a log
 
 
 class RunLog:
     """The two log files of a run folder, open for appending."""
 
-    def __init__(self, folder: RunFolder, positions: dict[str, int] | None = None) -> None:
-        """Cut the files to `positions`, their lengths at a checkpoint; without, to nothing."""
+    def __init__(self, folder: RunFolder, digests: LogDigests | None = None) -> None:
+        """Cut the files to their lengths in `digests`, of a checkpoint; without, to nothing."""
         self.folder = folder
-        self.paths = {METRICS: folder.metrics, EVALUATIONS: folder.evaluations}
+        self.files: dict[str, FileIO] = {}
+        self.hashes, self.sizes = {}, {}
         with raise_as_disk_error(folder):
-            for name, path in self.paths.items():
-                _cut(path, (positions or {}).get(name, 0))
-            # Unbuffered: a line is in the file, or an error was raised.
-            self.files = {n: path.open("ab", buffering=0) for n, path in self.paths.items()}
-        if self.paths[EVALUATIONS].stat().st_size == 0:
+            for name in LOGS:
+                kept = _cut(folder.path / name, (digests or {}).get(name, (0, ""))[0])
+                # Unbuffered: a line is in the file, or an error was raised.
+                self.files[name] = (folder.path / name).open("ab", buffering=0)
+                self.hashes[name], self.sizes[name] = hashlib.sha256(kept), len(kept)
+        if self.sizes[EVALUATIONS] == 0:
             self._append(EVALUATIONS, _csv_lines([EVALUATION_COLUMNS]))
 
     def write_metrics(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -44,19 +57,65 @@ class RunLog:
         self._append(EVALUATIONS, _csv_lines(lines))
 
     def _append(self, name: str, lines: str) -> None:
+        content = lines.encode()
         with raise_as_disk_error(self.folder):
-            write_all(self.files[name].fileno(), lines.encode())
+            write_all(self.files[name].fileno(), content)
+        self.hashes[name].update(content)
+        self.sizes[name] += len(content)
 
-    def positions(self) -> dict[str, int]:
-        """Force the files to disk and return their lengths, for the checkpoint."""
+    def digests(self) -> LogDigests:
+        """Force the files to disk and return the digests of all that was written, by name."""
         with raise_as_disk_error(self.folder):
             for file in self.files.values():
                 os.fsync(file.fileno())
-            return {name: path.stat().st_size for name, path in self.paths.items()}
+        return {n: (self.sizes[n], self.hashes[n].hexdigest()) for n in LOGS}
 
     def close(self) -> None:
         for file in self.files.values():
             file.close()
+
+
+def find_changed_logs(folder: RunFolder) -> list[str]:
+    """Return the names of logs that are not what the run wrote, up to its newest checkpoint.
+
+    A log that has lost lines counts too.  Without an intact checkpoint nothing is known.
+    """
+    for path in reversed(folder.saved_checkpoints()):
+        try:
+            digest = read_manifest(path).files[METADATA]
+            require_intact(path / METADATA, digest)
+            return _changed_logs(folder, read_table(path / METADATA)["logs"])
+        except (UserError, LookupError, TypeError):  # damaged, or a model without logs
+            continue
+    return []
+
+
+def require_same_logs(folder: RunFolder, digests: LogDigests) -> None:
+    """Raise if a log was changed since a checkpoint; one that has lost lines is allowed."""
+    for name in _changed_logs(folder, digests):
+        path = folder.path / name
+        if path.exists() and path.stat().st_size >= digests[name][0]:
+            raise UserError(
+                f"{path} was changed since its checkpoint was saved. Restore it, or resume with "
+                f"{field('accept_changes')} to keep it as it is"
+            )
+
+
+def _changed_logs(folder: RunFolder, digests: LogDigests) -> list[str]:
+    return [n for n in LOGS if n in digests and not _has_digest(folder.path / n, *digests[n])]
+
+
+def _has_digest(path: Path, size: int, sha256: str) -> bool:
+    """Return whether the first `size` bytes of a file have this SHA-256."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while size > 0 and (piece := file.read(min(size, 2**20))):
+                digest.update(piece)
+                size -= len(piece)
+    except OSError:
+        return False
+    return size == 0 and digest.hexdigest() == sha256
 
 
 def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
@@ -65,10 +124,10 @@ def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _cut(path: Path, length: int) -> None:
+def _cut(path: Path, length: int) -> bytes:
     """Shorten a log to its length at a checkpoint, or to the whole lines that are left of that.
 
-    Missing lines cannot be restored; a warning says so, and the run goes on.
+    Missing lines cannot be restored; a warning says so, and the run goes on.  Returns the rest.
     """
     path.touch()
     content = path.read_bytes()[:length]
@@ -80,3 +139,4 @@ def _cut(path: Path, length: int) -> None:
             file=sys.stderr,
         )
     os.truncate(path, whole)
+    return content[:whole]
