@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 FORMAT = "langevinrl policy 2"
-MOST_NUMBERS = 2**26  # in one array: 256 MB of float32
+MAX_NUMBERS = 2**28  # in memory at once: 1 GB of float32
 DTYPES = {"float32": np.float32, "int32": np.int32, "bool": np.bool_}
 DISTRIBUTIONS = ("normal", "uniform")  # of noise: standard normal, or uniform on [-1, 1]
 
@@ -85,6 +85,7 @@ class NumpyPolicy:
         self.rng = np.random.default_rng(seed)
         try:
             with np.load(path, allow_pickle=False) as file:
+                _require_small(sum(info.file_size for info in file.zip.infolist()) // 4)
                 arrays = {name: file[name] for name in file.files}
             self._build(json.loads(arrays.pop("program").tobytes()), arrays)
         except FileNotFoundError:
@@ -154,7 +155,7 @@ def _require(condition: bool, problem: str) -> None:
 
 
 def _require_small(size: int) -> None:
-    _require(size <= MOST_NUMBERS, f"an array of {size} numbers is too large")
+    _require(size <= MAX_NUMBERS, f"{size} numbers are too many")
 
 
 def _constants(table: list[Any], arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -200,29 +201,31 @@ def _compile(
     last_use = {i: n for n, (_, arguments, *_) in enumerate(instructions) for i in arguments}
     last_use[output] = len(instructions)
     known, calls = set(range(num_inputs, len(values))), []
+    in_memory = sum(value.size for value in values)
     for number, (name, arguments, *parameter) in enumerate(instructions):
         result = len(values)
         try:
             _require(all(0 <= i < result for i in arguments), "it uses an undefined value")
             operation = OPERATIONS[name]
             arity = getattr(operation, "nin", None)  # another argument would be written to
-            _require(
-                arity is None or (arity == len(arguments) and not parameter),
-                "wrong number of arguments",
-            )
+            given = len(arguments) + len(parameter)
+            _require(arity in (None, given), "wrong number of arguments")
             call = partial(operation, *parameter) if parameter else operation
             taken = [values[i] for i in arguments]
-            _require_small(_result_size(name, [x.shape for x in taken], parameter))
+            _require_small(in_memory + _result_size(name, [x.shape for x in taken], parameter))
             with np.errstate(all="ignore"):
                 values.append(call(*taken))
+            in_memory += values[-1].size
         except Exception as error:
-            raise ValueError(f"instruction {number} ({name}) fails: {error!r}") from error
-        done = [i for i in set(arguments) if last_use[i] == number]
+            where = f"instruction {number} ({str(name)[:40]!r})"
+            raise ValueError(f"{where} fails: {error!r}") from error
+        done = [i for i in {result, *arguments} if last_use.get(i, number) == number]
         if known.issuperset(arguments):
             known.add(result)
         else:
             done = [i for i in done if i not in known]
             calls.append((result, call, arguments, done))
         for i in done:
+            in_memory -= values[i].size
             values[i] = None
     return calls
