@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import make_run
+from folders import make_run, make_runs
 
 from langevinrl import cli
 from langevinrl.analysis.records import find_runs
@@ -65,6 +65,19 @@ def test_odd_evaluations_are_read_or_left_out(column: str, rows: str, tmp_path: 
     cells[header.split(",").index(column)] = rows
     path.write_text("\n".join([header, ",".join(cells), *rest]) + "\n")
     write_report([tmp_path], tmp_path / "page.html", figures=False)
+
+
+def test_returns_of_diverged_runs_give_no_warning(tmp_path: Path) -> None:
+    make_runs(tmp_path, points=2, episodes=2, seeds=2)
+    for folder, odd in zip(
+        sorted(tmp_path.iterdir()), ("inf", "-inf", "nan", "1e308"), strict=False
+    ):
+        text = (folder / "evaluations.csv").read_text()
+        row = text.splitlines()[-1].split(",")
+        (folder / "evaluations.csv").write_text(text.replace(row[6], odd))
+    summary = summarise(find_runs([tmp_path]))
+    write_files(summary, tmp_path / "out", formats=("svg",))
+    assert summary.aggregates is not None
 
 
 def test_odd_names_are_drawn_literally(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from langevinrl.analysis import aggregate_figures
 from langevinrl.analysis.ablation_figures import ablation
 from langevinrl.analysis.curve_figures import learning_curves
@@ -83,6 +85,7 @@ def _require_page_of(source: str, out: Path) -> None:
         )
 
 
+@np.errstate(invalid="ignore", over="ignore")  # as in summarise
 def write_files(summary: Summary, out: Path, formats: Sequence[str] = FORMATS) -> list[str]:
     """Write tables/, tidy.csv and figures/ into a folder; return what is missing, and why.
 

@@ -99,6 +99,7 @@ class Summary:
     notes: list[str]  # what is left out or uneven, a sentence each
 
 
+@np.errstate(invalid="ignore", over="ignore")  # returns of a diverged run may be infinite
 def summarise(
     records: Sequence[RunRecord], normalisation: Kind = "min-max", mix_versions: bool = False
 ) -> Summary:
