@@ -59,10 +59,13 @@ def test_finished_jobs_are_not_run_again(whole: Path) -> None:
     assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("evaluations.csv")}
 
 
-def test_seeds_in_one_process_give_the_same_runs(whole: Path, tmp_path: Path) -> None:
+def test_seeds_in_one_process_give_the_same_runs(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "together"
-    sweep(tiny_configs(), out, seeds_per_process="all", quiet=True)
+    sweep(tiny_configs(), out, seeds_per_process="all")
     assert len(SweepFolder(out).jobs) == 2
+    assert "4 runs in 2 jobs: the seeds of a configuration share" in capsys.readouterr().out
     apart = {tuple(row[1:]) for rows, _ in results(whole).values() for row in rows}
     together = {tuple(row[1:]) for rows, _ in results(out).values() for row in rows}
     assert {row[1:5] for row in apart} == {row[1:5] for row in together}

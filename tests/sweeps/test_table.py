@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sweeping import tiny_configs
 
 from langevinrl.storage.locks import acquire
+from langevinrl.sweeps.job import _Watch
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.table import SweepTable, describe, duration
+from langevinrl.sweeps.table import SweepTable, describe, duration, speed_of
 
 
 @pytest.fixture
@@ -26,22 +30,39 @@ def tell(job: Job, name: str, **news: object) -> None:
 
 def test_summary_counts_jobs_by_their_files(jobs: list[Job]) -> None:
     done, running, failed, _ = jobs
-    tell(done, "done.json", iteration=12, first=0, seconds=24.0)
+    tell(done, "done.json", iteration=12, first=0, seconds=24.0, startup=7.0)
     running.folder.mkdir(parents=True)
     lock = acquire(running.folder)
     assert lock is not None
-    tell(running, "progress.json", iteration=9, first=3, seconds=12.0)
+    tell(running, "progress.json", iteration=9, first=3, seconds=12.0, startup=8.0)
     failed.record_error("Traceback\nValueError: no")
     summary = SweepTable(jobs, workers=2, quiet=True).summarise()
     lock.release()
     assert dict(summary.counts) == {"done": 1, "running": 1, "failed": 1, "waiting": 1}
-    # Two seconds an iteration: three are left of the one that runs, twelve of the one that waits.
-    assert summary.seconds_left == pytest.approx(2.0 * (3 + 12) / 2)
-    assert describe(summary) == "done 1, running 1, failed 1, waiting 1; 15 s left"
+    # Two seconds an iteration: 3 are left of the running job; 12 and a start of the waiting one.
+    assert summary.seconds_left == pytest.approx((2.0 * (3 + 12) + 8.0) / 2)
+    assert describe(summary) == "done 1, running 1, failed 1, waiting 1; 19 s left"
 
 
 def test_no_time_is_given_before_a_speed_is_known(jobs: list[Job]) -> None:
     assert SweepTable(jobs, 2, quiet=True).summarise().seconds_left is None
+
+
+def test_warm_up_and_compilation_do_not_count_as_iterations(
+    jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten seconds of compilation in the first iteration must not become hours."""
+    clock = iter([0.0, 2.0, 12.0, 12.5, 13.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    watch, run = _Watch(jobs[0]), cast(Any, SimpleNamespace(iteration=0))
+    watch.on_start(run)
+    for iteration in (0, 1, 2, 3):
+        watch.on_step(
+            run, cast(Any, SimpleNamespace(iteration=iteration, warming_up=not iteration))
+        )
+        if iteration < 2:
+            assert speed_of(watch.progress) == 0.0
+    assert speed_of(watch.progress) == 2.0 and watch.progress["startup"] == 12.0
 
 
 def test_without_a_terminal_a_line_is_printed_per_ended_job(

@@ -123,13 +123,16 @@ class _Watch(Callback):
         self.progress: dict[str, Any] = {}
 
     def on_start(self, run: Run) -> None:
-        # Time counts from here, so that the speed of a resumed run is its own.
         self.began = self.written = time.monotonic()
-        self.progress = {"first": run.iteration, "iteration": run.iteration}
+        self.progress = {"iteration": run.iteration}
 
     def on_step(self, run: Run, info: StepInfo) -> bool:
         now = time.monotonic()
-        self.progress |= {"iteration": info.iteration, "seconds": round(now - self.began, 1)}
+        if "first" not in self.progress and not info.warming_up:
+            # Warm-up and compilation are over: the speed is measured from here.
+            self.progress |= {"first": info.iteration, "startup": round(now - self.began, 1)}
+            self.began = now
+        self.progress |= {"iteration": info.iteration, "seconds": round(now - self.began, 2)}
         if now - self.written > PROGRESS_SECONDS:
             self.written = now
             try:

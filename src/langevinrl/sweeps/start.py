@@ -30,6 +30,7 @@ def sweep(
     seeds_per_process: PerProcess = "auto",
     name: str = "",
     study: str | None = None,
+    quiet: bool = False,
     **options: Any,
 ) -> SweepFolder:
     """Train every run, each in a folder below `out`; continue a sweep that is there.
@@ -40,14 +41,20 @@ def sweep(
     seeds_per_process: all seeds of a configuration in one process, one, or the faster of these
     options: of `go_on`
     """
-    configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
-    configs = arrange(configs, seeds_per_process)
+    asked = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
+    configs = arrange(asked, seeds_per_process)
+    if len(configs) < len(asked) and not quiet:
+        print(
+            f"{len(asked)} runs in {len(configs)} jobs: the seeds of a configuration share a "
+            "process (--seeds-per-process one separates them)."
+        )
     is_new = not (Path(out) / SWEEP).exists()
     folder = SweepFolder.write(Path(out), configs, name, study)
     if is_new:
         remember([made_by_us(folder.path)])
     remember(imported(configs))
-    return go_on(folder, [folder.job(job_id(config)) for config in configs], **options)
+    jobs = [folder.job(job_id(config)) for config in configs]
+    return go_on(folder, jobs, quiet=quiet, **options)
 
 
 def arrange(configs: Sequence[RunConfig], seeds_per_process: PerProcess) -> list[RunConfig]:

@@ -31,7 +31,7 @@ class SweepTable:
     def __init__(self, jobs: Sequence[Job], workers: int, quiet: bool = False) -> None:
         self.jobs, self.workers = jobs, workers
         self.console = Console(quiet=quiet)
-        self.seconds_each: dict[str, float] = {}  # per iteration, by agent
+        self.costs: dict[str, tuple[float, float]] = {}  # seconds to start, and per iteration
         self.finished: set[str] = set()  # jobs that need not be read again
         self.last = time.monotonic(), (0, 0)  # of the last line: time, and jobs done and failed
         self.live = Live(console=self.console, auto_refresh=False, transient=True)
@@ -48,7 +48,7 @@ class SweepTable:
             status, progress = job.status(), job.progress()
             counts[status] += 1
             if speed := speed_of(progress):
-                self.seconds_each[job.config.agent] = 1 / speed
+                self.costs[job.config.agent] = progress.get("startup", 0.0), 1 / speed
             if status == "done":
                 self.finished.add(job.id)
             elif status == "running":
@@ -83,18 +83,17 @@ class SweepTable:
     def _seconds_left(
         self, running: Sequence[tuple[Job, dict[str, Any]]], waiting: Sequence[Job]
     ) -> float | None:
-        """Estimate by each agent's speed, or by the mean of those known."""
-        known = self.seconds_each
-        if not known:
+        """Estimate by each agent's cost, or by the mean of those known."""
+        if not self.costs:
             return None
-        mean = sum(known.values()) / len(known)
-        left = [(job, progress.get("iteration", 0)) for job, progress in running]
-        left += [(job, 0) for job in waiting]
-        seconds = [
-            known.get(job.config.agent, mean) * ((job.config.iterations or 0) - done)
-            for job, done in left
-        ]
-        return sum(seconds) / max(1, self.workers)
+        starts, steps = zip(*self.costs.values(), strict=True)
+        mean = sum(starts) / len(starts), sum(steps) / len(steps)
+        seconds = 0.0
+        for job, progress in [*running, *((job, {}) for job in waiting)]:
+            start, step = self.costs.get(job.config.agent, mean)
+            seconds += step * ((job.config.iterations or 0) - progress.get("iteration", 0))
+            seconds += 0.0 if "first" in progress else start
+        return seconds / max(1, self.workers)
 
     def _table(self, summary: Summary) -> Table:
         title = describe(summary)
@@ -110,7 +109,7 @@ class SweepTable:
 
 def speed_of(progress: dict[str, Any]) -> float:
     """Return the iterations per second of a job's process; 0 if not known yet."""
-    done = progress.get("iteration", 0) - progress.get("first", 0)
+    done = progress.get("iteration", 0) - progress.get("first", progress.get("iteration", 0))
     return float(done / progress["seconds"]) if done and progress.get("seconds") else 0.0
 
 
