@@ -71,11 +71,11 @@ def test_training_opens_no_windows() -> None:
 
 def test_a_factory_that_returns_one_object_raises() -> None:
     env = toys.timed()
-    with pytest.raises(UserError, match="hands out the same SavedClock twice"):
+    with pytest.raises(UserError, match="returns the same SavedClock twice"):
         VectorEnv(lambda: env, [0], 2)
     other = toys.timed()
     kept = VectorEnv(lambda: other, [0], 1)
-    with pytest.raises(UserError, match="hands out the same"):  # training's and evaluation's
+    with pytest.raises(UserError, match="returns the same"):  # training's and evaluation's
         VectorEnv(lambda: other, [0], 1)
     kept.close()
 

@@ -156,7 +156,7 @@ def test_a_damaged_state_raises_a_user_error() -> None:
     arrays, (metadata,) = saved_state(envs)
     changes: list[dict[str, Any]] = [{"generator": 3}, {"elapsed": [1, 2]}]
     for damaged in [{}, *(metadata | change for change in changes)]:
-        with pytest.raises(UserError, match="cannot be put back"):
+        with pytest.raises(UserError, match="cannot be restored"):
             envs.restore(arrays, [damaged], restart=0)
     with pytest.raises(UserError, match="cannot take it"):
         VectorEnv(toys.unsaved, [0], 1).restore(arrays, [metadata], restart=0)

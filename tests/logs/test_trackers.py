@@ -48,7 +48,7 @@ class Notebook:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> list[Notebook]:
-    monkeypatch.setitem(trackers.KINDS, "notebook", Kind(Notebook, "json", "none"))
+    monkeypatch.setitem(trackers.KINDS, "notebook", Kind(Notebook, "json"))
     Notebook.opened = []
     return Notebook.opened
 
@@ -102,7 +102,7 @@ def test_a_tracker_that_fails_is_reported_once_and_dropped(
     where: str, notebook: list[Notebook], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    monkeypatch.setitem(trackers.KINDS, "broken", Kind(break_at(where), "json", "none"))
+    monkeypatch.setitem(trackers.KINDS, "broken", Kind(break_at(where), "json"))
     plan = config(tmp_path / "run", track=("broken", "notebook"), log_every=1)
     folder = train(plan, quiet=True)
     said = capsys.readouterr().err.splitlines()
@@ -119,7 +119,7 @@ def test_a_tracker_that_hangs_does_not_stop_the_run(
     never = threading.Event()
     monkeypatch.setattr(Notebook, "log", lambda *_: never.wait(20))
     monkeypatch.setattr(trackers, "PATIENCE", 0.1)
-    monkeypatch.setitem(trackers.KINDS, "slow", Kind(Notebook, "json", "none"))
+    monkeypatch.setitem(trackers.KINDS, "slow", Kind(Notebook, "json"))
     began = time.monotonic()
     folder = train(config(tmp_path / "run", track=("slow",)), quiet=True)
     assert time.monotonic() - began < 18
@@ -133,7 +133,7 @@ def test_unknown_and_missing_trackers_raise_before_anything_is_written(
 ) -> None:
     with pytest.raises(UserError, match="did you mean tensorboard"):
         train(config(tmp_path / "run", track=("tensorbord",)), quiet=True)
-    monkeypatch.setitem(trackers.KINDS, "gone", Kind(Notebook, "not_a_package", "gone"))
+    monkeypatch.setitem(trackers.KINDS, "gone", Kind(Notebook, "not_a_package"))
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[gone\]'"):
         train(config(tmp_path / "run", track=("gone",)), quiet=True)
     assert not (tmp_path / "run").exists()
@@ -143,7 +143,7 @@ def test_a_resumed_run_goes_on_without_a_missing_tracker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setitem(trackers.KINDS, "gone", Kind(Notebook, "json", "gone"))
+        patch.setitem(trackers.KINDS, "gone", Kind(Notebook, "json"))
         folder = train(config(tmp_path / "run", iterations=3, track=("gone",)), quiet=True)
     resume(folder, 6, quiet=True)
     assert "gone failed" in capsys.readouterr().err

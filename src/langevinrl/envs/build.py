@@ -53,7 +53,7 @@ def _require_new(env: gym.Env[Any, Any], name: str) -> None:
     base = env.unwrapped
     if _BUILT.get(id(base)) is base:
         raise UserError(
-            f"{name!r} hands out the same {type(base).__name__} twice, and each environment "
+            f"{name!r} returns the same {type(base).__name__} twice, and each environment "
             "must be a new one: make it inside the function, as in lambda: MyEnv(), not lambda: env"
         )
     _BUILT[id(base)] = base

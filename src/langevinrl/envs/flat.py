@@ -52,7 +52,7 @@ class FlatWrapper(gym.Wrapper[Any, Any, Any, Any]):
         if reward.size != 1 or not numeric:
             found = f"of shape {reward.shape}" if numeric else f"that is not a number, {reward}"
             raise UserError(
-                f"{self.name!r} pays a reward {found}; expected one number a step. "
+                f"{self.name!r} returns a reward {found}; expected one number a step. "
                 "Sum or weigh its parts in the environment."
             )
         return reward.reshape(()).item()

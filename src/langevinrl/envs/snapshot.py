@@ -57,7 +57,7 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
         try:
             self._restore(saved)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise UserError(f"the environment cannot be put back: {error!r}") from error
+            raise UserError(f"the environment cannot be restored: {error!r}") from error
 
     def _restore(self, saved: EnvState) -> None:
         parts = _state_parts(self.env)

@@ -102,7 +102,7 @@ def require_box(space: spaces.Space[Any], name: str) -> spaces.Box:
     if not np.issubdtype(space.dtype, np.floating):
         raise UserError(
             f"{name!r} acts in an integer box, {space}; every method here draws real-valued "
-            "actions. If rounding is meant, wrap it: gymnasium.wrappers.TransformAction(env, "
+            "actions. If rounding is intended, wrap it: gymnasium.wrappers.TransformAction(env, "
             "lambda a: a.round().astype(int), a float32 Box of the same bounds)."
         )
     if not np.all(np.isfinite([space.low, space.high])):

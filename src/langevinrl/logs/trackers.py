@@ -131,18 +131,17 @@ class MLflow:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of tracker: its class, the package it needs and the extra that installs it."""
+    """A kind of tracker: its class and the package it needs, installed by the extra of its name."""
 
     open: Callable[[TrackedRun], Sink]
     package: str
-    extra: str
 
 
 KINDS: dict[str, Kind] = {
-    "tensorboard": Kind(TensorBoard, "tensorboardX", "tensorboard"),
-    "wandb": Kind(WandB, "wandb", "wandb"),
-    "trackio": Kind(Trackio, "trackio", "trackio"),
-    "mlflow": Kind(MLflow, "mlflow", "mlflow"),
+    "tensorboard": Kind(TensorBoard, "tensorboardX"),
+    "wandb": Kind(WandB, "wandb"),
+    "trackio": Kind(Trackio, "trackio"),
+    "mlflow": Kind(MLflow, "mlflow"),
 }
 
 
@@ -154,7 +153,7 @@ def require_trackers(names: Sequence[str]) -> None:
         if importlib.util.find_spec(KINDS[name].package) is None:
             raise UserError(
                 f"--track {name} needs {KINDS[name].package}, which is not installed: "
-                f"pip install 'langevinrl[{KINDS[name].extra}]'"
+                f"pip install 'langevinrl[{name}]'"
             )
 
 

@@ -27,7 +27,7 @@ Act: TypeAlias = Callable[[np.ndarray], Any]  # observations (1, O) to actions (
 RGB = "rgb_array"  # Gymnasium's render mode for frames as arrays
 FOLLOWING = "track"  # a camera that follows the body; Gymnasium's default does not in some tasks
 NO_RENDERER = (
-    "Without a screen MuJoCo draws by software: on Debian or Ubuntu, "
+    "Without a screen MuJoCo renders by software: on Debian or Ubuntu, "
     "`apt install libegl1 libgl1-mesa-dri` and MUJOCO_GL=egl, "
     "or `apt install libosmesa6` and MUJOCO_GL=osmesa."
 )
@@ -118,7 +118,7 @@ def rendering_env(factory: EnvFactory, act_bound: float, camera: str | None) -> 
     except Exception as error:  # each renderer fails in its own way
         envs.close()
         raise UserError(
-            f"cannot draw {name_of(factory)!r}: {one_line(error)}. {_advice(error)}"
+            f"cannot render {name_of(factory)!r}: {one_line(error)}. {_advice(error)}"
         ) from error
     return envs
 
@@ -144,12 +144,8 @@ def _make(factory: EnvFactory, camera: str | None) -> gym.Env[Any, Any]:
             f"{name!r} does not take {', '.join(view) or 'render_mode'}: {error}"
         ) from error
     except (gym.error.Error, ImportError, AttributeError) as error:
-        raise UserError(
-            f"cannot make {name!r} draw: {one_line(error)}. {_advice(error)}"
-        ) from error
-    raise UserError(
-        f"{name!r} cannot be asked to draw: let its function take render_mode and hand it on"
-    )
+        raise UserError(f"cannot render {name!r}: {one_line(error)}. {_advice(error)}") from error
+    raise UserError(f"{name!r} cannot render: let its function take render_mode and pass it on")
 
 
 def _takes_render_mode(factory: EnvFactory) -> bool:
