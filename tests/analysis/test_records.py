@@ -14,6 +14,7 @@ from langevinrl.analysis import records
 from langevinrl.analysis.evaluations import read_evaluations
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.records import find_runs
+from langevinrl.analysis.report import write_report
 from langevinrl.errors import UserError
 from langevinrl.registry import colour_of
 
@@ -147,6 +148,18 @@ def test_real_run_is_read(tiny_run: Path) -> None:
     assert [one.iterations.tolist() for one in record.series] == [[4, 8], [4, 8]]
     # Seven rewards of one plus an action in [-2, 2].
     assert all((abs(one.returns - 7) <= 14).all() for one in record.series)
+
+
+def test_changed_log_is_named(tiny_run: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run, tmp_path / "run")
+    (record,) = find_runs([folder])
+    assert record.changed_logs == ()
+    text = (folder / "evaluations.csv").read_text()
+    total = text.splitlines()[-1].split(",")[6]
+    (folder / "evaluations.csv").write_text(text.replace(total, "9" * len(total)))
+    notes = write_report([folder], tmp_path / "page.html", figures=False)
+    assert any("not what the run wrote" in n and "run: evaluations.csv" in n for n in notes)
+    assert '"changed":["evaluations.csv"]' in (tmp_path / "page.html").read_text()
 
 
 def test_each_run_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

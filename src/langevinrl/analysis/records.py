@@ -15,6 +15,7 @@ from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
 from langevinrl.storage.files import read_json, read_text
 from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
+from langevinrl.storage.run_log import find_changed_logs
 
 Status: TypeAlias = Literal["done", "cut", "failed", "none", "unreadable"]
 MAX_INTEGER = 2**53  # the largest that the page's JavaScript holds exactly
@@ -41,6 +42,7 @@ class RunRecord:
     resumes: int = 0  # how often it was resumed
     agent: str = ""  # from its config, else from its evaluations; "" if there is neither
     env: str = ""
+    changed_logs: tuple[str, ...] = ()  # log files that are not what the run wrote
 
     @property
     def dirty(self) -> bool:
@@ -155,6 +157,7 @@ def read_run(path: Path, error: str | None = None) -> list[RunRecord]:
     resumes = 0
     if folder.resumes.is_file():
         resumes = len(read_text(folder.resumes, "when it was resumed").splitlines())
+    changed = tuple(find_changed_logs(folder))
     pairs = read_evaluations(folder.evaluations)
     if config or not pairs:
         names = (str(config.get("agent", "")), str(config.get("env", "")))
@@ -165,7 +168,9 @@ def read_run(path: Path, error: str | None = None) -> list[RunRecord]:
         status = _status(config, series) if error is None else "failed"
         agent, env = map(printable, names)
         records.append(
-            RunRecord(path, config, versions, series, status, error or "", resumes, agent, env)
+            RunRecord(
+                path, config, versions, series, status, error or "", resumes, agent, env, changed
+            )
         )
     return records
 

@@ -111,8 +111,7 @@ def summarise(
     if not mix_versions:
         require_one_version(groups)
     finals = [_final_return(group) for group in groups if final_returns(group).size]
-    unreadable = [record for record in records if record.status == "unreadable"]
-    notes = [f"A run is left out: {record.error}." for record in unreadable]
+    notes = _check_notes(records)
     aggregates, reason = None, ""
     try:
         scale = normalise(groups, normalisation)
@@ -130,6 +129,19 @@ def summarise(
         reason = f"There are no aggregates over tasks: {reason}."
         notes.append(reason)
     return Summary(list(records), groups, finals, aggregates, reason, notes)
+
+
+def _check_notes(records: Sequence[RunRecord]) -> list[str]:
+    """Name runs that cannot be read, and runs whose logs changed after they were written."""
+    unreadable = [record.error for record in records if record.status == "unreadable"]
+    changed = [
+        f"{record.folder}: {' and '.join(record.changed_logs)}"
+        for record in records
+        if record.changed_logs
+    ]
+    return [f"A run is left out: {error}." for error in unreadable] + [
+        f"A log is not what the run wrote, so its numbers may be wrong. {log}." for log in changed
+    ]
 
 
 def _final_return(group: Group) -> FinalReturn:

@@ -30,6 +30,7 @@ def describe_runs(records: Sequence[RunRecord], groups: Sequence[Group]) -> list
             "error": record.error,
             "resumes": record.resumes,
             "dirty": record.dirty,
+            "changed": record.changed_logs,
             "version": version_of(record),
             "planned": record.config.get("iterations"),
             "reached": min((int(one.iterations[-1]) for one in record.series), default=0),

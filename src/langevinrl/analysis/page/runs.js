@@ -11,6 +11,7 @@ function remarks(run) {
   if (run.status !== "done") list.push(STATUSES[run.status]);
   if (run.resumes) list.push(run.resumes === 1 ? "resumed once" : `resumed ${run.resumes} times`);
   if (run.dirty) list.push("uncommitted changes");
+  if (run.changed.length) list.push(`${run.changed.join(" and ")} changed after it was written`);
   if (packageOf(run.version) !== packageOf(DATA.versions[0])) list.push("other version");
   return list;
 }
@@ -77,7 +78,8 @@ function healthSentence() {
   const count = (test) => DATA.runs.filter(test).length;
   const parts = Object.entries(STATUSES).map(([key, text]) => [count((r) => r.status === key), text])
     .filter(([n]) => n).map(([n, text]) => `${n} ${text}`);
-  const more = [[count((r) => r.resumes), "resumed"], [count((r) => r.dirty), "from a tree with " +
+  const more = [[count((r) => r.changed.length), "with a log that is not what the run wrote"],
+    [count((r) => r.resumes), "resumed"], [count((r) => r.dirty), "from a tree with " +
     "uncommitted changes"]].filter(([n]) => n).map(([n, text]) => `${n} ${text}`);
   const made = DATA.versions.length > 1
     ? `Several versions are mixed: ${DATA.madeWith}.` : `All were made with version ${DATA.madeWith}.`;
