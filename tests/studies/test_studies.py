@@ -39,7 +39,7 @@ def test_single_draw_sets_best_of_one_for_every_method() -> None:
 def test_ablations_have_the_papers_values_and_the_default() -> None:
     splits = {(c.hyperparameters["steps_per_level"], c.hyperparameters["num_levels"])
               for c in of("splits")}  # fmt: skip
-    assert {t * levels for t, levels in splits} == {5, 10, 20, 50, 100}
+    assert {t * levels for t, levels in splits} == {5, 10, 20, 50, 100} and (5, 1) in splits
     levels = [config.hyperparameters for config in of("levels")]
     assert {values["sigma_max"] for values in levels} == {0.1, 1.0, 10.0}
     for name in ("splits", "levels", "temperature"):

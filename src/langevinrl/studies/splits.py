@@ -2,9 +2,10 @@
 
 from langevinrl.studies.study import SEEDS, Study
 
-# (T, L): for each product the splits with T <= L and one beyond.
+# (T, L): for each product the splits with T <= L and one beyond; (5, 1) is the paper's, without
+# smoothing.
 SPLITS = (
-    (1, 5),
+    (1, 5), (5, 1),
     (1, 10), (2, 5),
     (1, 20), (2, 10), (4, 5),
     (1, 50), (5, 10), (10, 5),
