@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from langevinrl.errors import UserError
+from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig
 from langevinrl.studies import TRAINED, load_study
 from langevinrl.studies.study import AGENTS, COUNTED, Extent, runs
@@ -19,10 +20,11 @@ def of(name: str, **extent: object) -> list[RunConfig]:
 
 
 def test_main_comparison_is_the_papers() -> None:
-    found = of("mujoco")
-    assert len(found) == 10 * 9 * 5 == len({job_id(config) for config in found})
+    assert set(load_study("mujoco").tasks) == set(PAPER_ITERATIONS)
+    found = of("mujoco", tasks=("Hopper", "Reacher"))
+    assert len(found) == 10 * 2 * 5 == len({job_id(config) for config in found})
     assert {config.agent for config in found} == set(AGENTS)
-    assert {config.env for config in found} == {f"{task}-v4" for task in PAPER_ITERATIONS}
+    assert {config.env for config in found} == {"Hopper-v4", "Reacher-v4"}
     assert {config.seed for config in found} == {100, 200, 300, 400, 500}
     for config in found:
         assert config.iterations == PAPER_ITERATIONS[config.env.removesuffix("-v4")]
@@ -32,8 +34,26 @@ def test_main_comparison_is_the_papers() -> None:
 
 
 def test_single_draw_sets_best_of_one_for_every_method() -> None:
-    assert {config.hyperparameters["best_of"] for config in of("single-draw")} == {1}
-    assert {config.hyperparameters["best_of"] for config in of("mujoco")} == {1, 32}
+    for name, draws in (("single-draw", {1}), ("mujoco", {1, 32})):
+        assert {run.hyperparameters["best_of"] for run in of(name, seeds=1)} == draws
+
+
+def test_short_runs_have_one_draw_and_the_preset_short() -> None:
+    assert len(load_study("short").tasks) == 6
+    found = of("short", tasks=("Ant",))
+    assert len(found) == 11 * 3 and {config.agent for config in found} == set(METHODS)
+    assert {config.seed for config in found} == {100, 101, 102}
+    assert {config.hyperparameters["best_of"] for config in found} == {1}
+    for config in found:
+        assert config.preset == "short" and config.batch_size == 64 and config.reward_norm
+        assert (config.iterations, config.eval_every, config.eval_episodes) == (40_000, 2_000, 5)
+        plain = RunConfig(config.env, config.agent, preset="short", iterations=40_000).resolved()
+        assert config.hyperparameters == plain.hyperparameters | {"best_of": 1}
+
+
+def test_two_seeds_of_everything_come_before_the_third_of_anything() -> None:
+    seeds = [config.seed for config in of("short", tasks=("Ant", "Hopper"))]
+    assert set(seeds[: 11 * 2 * 2]) == {100, 101} and set(seeds[11 * 2 * 2 :]) == {102}
 
 
 def test_ablations_have_the_papers_values_and_the_default() -> None:
@@ -53,7 +73,8 @@ def test_ablations_have_the_papers_values_and_the_default() -> None:
 @pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("scale", [0.1, 0.01, 0.001])
 def test_scaled_runs_are_evaluated_at_the_papers_points(name: str, scale: float) -> None:
-    for config in of(name, scale=scale, seeds=1):
+    tasks = ("HalfCheetah", "Reacher")
+    for config in of(name, scale=scale, seeds=1, tasks=tasks):
         assert config.iterations and config.eval_every
         evaluated = {*range(0, config.iterations + 1, config.eval_every), config.iterations}
         assert all(round(p * config.iterations) in evaluated for p in PROGRESS)
@@ -82,13 +103,14 @@ def test_replay_buffer_holds_every_transition_up_to_the_papers_capacity() -> Non
 
 
 def test_rehearsal_is_small_and_has_two_seeds_in_one_process() -> None:
-    found = of("mujoco", scale=0.001)
-    assert len(found) == 180 and len(arrange(found, "auto")) == 90
+    found = of("mujoco", scale=0.001, tasks=("Hopper", "Reacher"))
+    assert len(found) == 40 and len(arrange(found, "auto")) == 20
     assert {config.iterations for config in found} == {1_000, 200}
     assert max(config.hyperparameters["best_of"] for config in found) == 4
     # From scale 0.01 on an iteration is the paper's.
-    assert {c.hyperparameters["best_of"] for c in of("mujoco", scale=0.01)} == {1, 32}
-    assert {c.batch_size for c in of("mujoco", scale=0.01)} == {256}
+    learning = of("mujoco", scale=0.01, seeds=1, tasks=("Hopper",))
+    assert {c.hyperparameters["best_of"] for c in learning} == {1, 32}
+    assert {c.batch_size for c in learning} == {256}
 
 
 def test_iterations_change_only_the_length() -> None:

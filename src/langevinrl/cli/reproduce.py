@@ -1,4 +1,4 @@
-"""langevinrl reproduce STUDY [--scale F] [--agents ...] [--tasks ...] [--seeds K] [--yes]"""
+"""langevinrl reproduce STUDY [--scale F] [--methods ...] [--tasks ...] [--seeds K] [--yes]"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reproduce:
     Run the same command again to continue.
     """
 
-    # mujoco, single-draw, temperature, levels, splits, parameters, time or bandit
+    # mujoco, single-draw, temperature, levels, splits, short, parameters, time or bandit
     study: tyro.conf.Positional[str]
     extent: Extent
     backends: Backends

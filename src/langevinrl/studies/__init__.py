@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from langevinrl.studies.study import Study
 
 # Studies of trained runs: the file of that name defines STUDY.
-TRAINED = ("mujoco", "single-draw", "temperature", "levels", "splits")
+TRAINED = ("mujoco", "single-draw", "temperature", "levels", "splits", "short")
 # The others train no sweep of runs.
 STUDIES = (*TRAINED, "parameters", "time", "bandit")
 

@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import tyro
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig
@@ -50,6 +52,10 @@ class Study:
     agents: tuple[str, ...] = AGENTS
     tasks: tuple[str, ...] = TASKS
     seeds: tuple[int, ...] = SEEDS
+    preset: str = "paper"
+    iterations: int | None = None  # of every run; the paper's by default
+    evaluations: int = 40  # per run, at most
+    episodes: int = 20  # per evaluation, at most
     shared: Mapping[str, Any] = field(default_factory=dict)  # fields of every agent that has them
     cases: tuple[Mapping[str, Any], ...] = ({},)  # settings to compare
 
@@ -60,7 +66,8 @@ class Extent:
 
     scale: float = 1.0  # 1 is the paper; less shortens runs, warm-up, delays and decays alike
     iterations: int | None = None  # cut every run here, all else as at its scale
-    agents: tuple[str, ...] = ()  # methods; the study's by default
+    # methods; the study's by default
+    agents: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--methods"])] = ()
     tasks: tuple[str, ...] = ()  # tasks without version; the study's by default
     seeds: int | None = None  # number of seeds; the study's by default, 2 below scale 0.01
     versions: str = "v4"  # of the environments: v4 is the paper's, v5 runs on a recent MuJoCo
@@ -76,43 +83,46 @@ class Extent:
 
 
 def runs(study: Study, extent: Extent) -> list[RunConfig]:
-    """Return every run of a part of a study: by task, then method, setting and seed."""
+    """Return every run of a part of a study: two seeds of everything, then the other seeds."""
     agents = _pick("method of the study", extent.agents, study.agents, study.agents)
     asked = [task.split("-v")[0] for task in extent.tasks]
     tasks = _pick("task of the paper", asked, study.tasks, TASKS)
+    seeds = _seeds(study, extent)
     return [
         configure(study, agent, f"{task}-{extent.versions}", case, seed, extent)
+        for some_seeds in (seeds[:2], seeds[2:])
         for task in tasks
         for agent in agents
         for case in _cases(study, extent)
-        for seed in _seeds(study, extent)
+        for seed in some_seeds
     ]
 
 
 def configure(
     study: Study, agent: str, env: str, case: Mapping[str, Any], seed: int, extent: Extent
 ) -> RunConfig:
-    """Return one run: the paper's, shortened by the extent's scale."""
+    """Return one run: the study's, shortened by the extent's scale."""
     scale, effort = extent.scale, effort_at(extent.scale)
-    paper = _paper_run(agent, env)
-    assert paper.iterations and paper.warmup and paper.batch_size
-    batch = REHEARSAL_BATCH if scale < REHEARSAL else paper.batch_size
-    length = max(effort.evaluations, round(paper.iterations * scale))
+    evaluations = min(study.evaluations, effort.evaluations)
+    whole = _whole_run(env, agent, study.preset, study.iterations)
+    assert whole.iterations and whole.warmup and whole.batch_size
+    batch = REHEARSAL_BATCH if scale < REHEARSAL else whole.batch_size
+    length = max(evaluations, round(whole.iterations * scale))
     length = min(length, extent.iterations or length)
     run = dataclasses.replace(
-        paper,
+        whole,
         seed=seed,
         out=None,
         iterations=length,
         batch_size=batch,
-        warmup=max(batch, round(paper.warmup * scale)),
-        eval_every=max(1, length // effort.evaluations),
-        eval_episodes=effort.episodes,
+        warmup=max(batch, round(whole.warmup * scale)),
+        eval_every=max(1, length // evaluations),
+        eval_episodes=min(study.episodes, effort.episodes),
         checkpoint_every=min(5_000, length),
         log_every=max(1, min(100, length // 10)),
     )
     seen = run.num_envs * (run.warmup_steps + length)
-    values = dict(paper.hyperparameters)
+    values = dict(whole.hyperparameters)
     values |= {k: v for k, v in {**study.shared, **case}.items() if k in values}
     values |= {name: max(1, round(values[name] * scale)) for name in COUNTED if name in values}
     if scale < REHEARSAL:
@@ -123,8 +133,8 @@ def configure(
 
 
 @cache
-def _paper_run(agent: str, env: str) -> RunConfig:
-    return RunConfig(env, agent, preset="paper").resolved()
+def _whole_run(env: str, agent: str, preset: str, iterations: int | None) -> RunConfig:
+    return RunConfig(env, agent, preset=preset, iterations=iterations).resolved()
 
 
 def _cases(study: Study, extent: Extent) -> Sequence[Mapping[str, Any]]:
