@@ -101,7 +101,7 @@ def test_every_method_of_the_paper_is_checked() -> None:
 
 
 def test_run_defaults_are_the_papers() -> None:
-    run = RunConfig("Hopper-v4").resolved()
+    run = RunConfig("Hopper-v4", preset="paper").resolved()
     assert (run.num_envs, run.warmup, run.batch_size, run.capacity) == (5, 30_000, 256, 1_000_000)
     assert (run.iterations, run.eval_every, run.eval_episodes) == (1_000_000, 25_000, 20)
     assert RunConfig("Reacher-v4").resolved().iterations == 200_000
