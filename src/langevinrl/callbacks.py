@@ -77,7 +77,7 @@ class Checkpoint(Callback):
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, self.every):
-            place = Path(self.into or Path(run.config.out or ".") / "models")
+            place = Path(self.into or (run.folder or Path()) / "models")
             target = place / checkpoint_name(info.iteration)
             write_model(target, run.config, run.envs.task, info.state, info.iteration)
 

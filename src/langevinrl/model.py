@@ -110,10 +110,11 @@ class Model:
         options = {"callbacks": [*as_callbacks(callback), keep], "quiet": not progress_bar}
         try:
             if self.saved is None:
-                self._start(more, options)
+                self.folder = self._start(more, options)
             else:
-                self._continue(self.saved, more, options)
-        except Stopped:
+                self.folder = self._continue(self.saved, more, options)
+        except Stopped as stopped:
+            self.folder = stopped.folder
             self._adopt_run(keep.run)
             raise
         self._adopt_run(keep.run)
@@ -221,14 +222,14 @@ class Model:
             raise UserError(f"{name} is {asked!r}; expected a whole number, at least 1")
         return int(asked) if timesteps is None else math.ceil(asked / self.config.num_envs)
 
-    def _start(self, iterations: int | None, options: dict[str, Any]) -> None:
+    def _start(self, iterations: int | None, options: dict[str, Any]) -> Path:
         config = self.config
         if iterations is not None:
             config = dataclasses.replace(config, iterations=iterations)
         factory = self.source.factory if self.source else None
-        train(config, env=factory, overwrite=self.overwrite, **options)
+        return train(config, env=factory, overwrite=self.overwrite, **options)
 
-    def _continue(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> None:
+    def _continue(self, saved: SavedModel, more: int | None, options: dict[str, Any]) -> Path:
         """Resume the run that the weights are from."""
         assert self.folder is not None
         folder = find_run(RunFolder(self.folder), saved.state, saved.metadata)
@@ -244,7 +245,7 @@ class Model:
             every = default(more)[0]
         factory = self._environment()  # refuses a name that makes no environment
         given, trust = factory if self.source else None, self.trust
-        resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)
+        return resume(folder.path, total, env=given, eval_every=every, trust=trust, **options)
 
     def _environment(self) -> EnvFactory:
         """Return a function that makes the environment; refuse a name that makes none."""
@@ -271,7 +272,6 @@ class Model:
 
     def _adopt_run(self, run: Run) -> None:
         """Act and continue from where a run ended."""
-        self.folder = Path(str(run.config.out))
         agent, metadata = run.config.make_agent(run.envs.spec), {"iteration": run.iteration}
         self._adopt(SavedModel(run.config, agent, run.state, run.envs.task, metadata))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tiny import TINY_RUN
 
 from langevinrl.envs.faults import EnvError
 from langevinrl.logs.episodes import EpisodeStats
+from langevinrl.runs import finish
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.train import resume, train
 from langevinrl.storage.folder import RunFolder
@@ -22,11 +25,14 @@ class Fragile(toys.SavedClock):
 
     total = 0
     at: frozenset[int] = frozenset()
+    error: BaseException = RuntimeError("the wheel came off")
+    directory = "."
 
     def step(self, action: np.ndarray) -> Any:
+        os.chdir(Fragile.directory)
         Fragile.total += 1
         if Fragile.total in Fragile.at:
-            raise RuntimeError("the wheel came off")
+            raise Fragile.error
         return super().step(action)
 
 
@@ -38,8 +44,8 @@ def run(out: Path, at: set[int], **changes: Any) -> tuple[list[dict[str, str]], 
     """Return the evaluations of a tiny run that fails at some steps, and its number of steps."""
     Fragile.total, Fragile.at = 0, frozenset(at)
     fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
-    train(RunConfig("fragile", out=str(out), **(fields | changes)), env=make, quiet=True)
-    rows = RunFolder(out).read_evaluations()
+    config = RunConfig("fragile", out=str(out), **(fields | changes))
+    rows = RunFolder(train(config, env=make, quiet=True)).read_evaluations()
     return [{k: v for k, v in row.items() if k != "wall_seconds"} for row in rows], Fragile.total
 
 
@@ -59,6 +65,27 @@ def test_a_failed_environment_stops_the_run_or_is_rebuilt(
     with pytest.warns(UserWarning, match="rebuilt"):
         rows, _ = run(tmp_path / "reset", {100}, on_env_error="reset")
     assert [row["iterations"] for row in rows] == [row["iterations"] for row in sound]
+
+
+def test_sys_exit_in_an_environment_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fragile, "error", SystemExit(0))
+    with pytest.raises(EnvError, match=r"raised SystemExit.* in step\(\).*no checkpoint"):
+        run(tmp_path / "run", {100})
+
+
+def test_an_environment_may_change_the_directory(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fragile, "directory", str(tmp_path_factory.mktemp("elsewhere")))
+    run(Path("run"), set())
+    assert RunFolder(here / "run").saved_iteration() == TINY_RUN["iterations"]
+
+
+def test_a_closed_descriptor_is_explained(tmp_path: Path) -> None:
+    error = finish._explain(OSError(errno.EBADF, "Bad file descriptor"), RunFolder(tmp_path))
+    assert "an environment that closes file descriptors" in str(error)
 
 
 def test_a_lost_episode_is_not_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import jax
 import pytest
 from tiny import TINY_RUN
 
-from langevinrl.errors import STOP_SIGNALS
+from langevinrl.errors import STOP_SIGNALS, Interrupted
 from langevinrl.runs.callbacks import Callback
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finish import Stopped
@@ -34,12 +35,12 @@ def send(number: int) -> None:
 def test_the_first_signal_asks_to_stop_and_the_second_raises(number: signal.Signals) -> None:
     outer = signal.signal(number, signal.SIG_DFL)  # ignored where tests run in the background
     try:
-        with pytest.raises(KeyboardInterrupt) as caught, listening() as signals:
+        with pytest.raises(Interrupted) as caught, listening() as signals:
             assert not signals.on_start(RUN)
             send(number)
             assert signals.received == [number] and signals.on_step(RUN, INFO)
             send(number)
-        assert not isinstance(caught.value, Stopped)
+        assert not isinstance(caught.value, Stopped) and caught.value.number == number
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
         signal.signal(number, outer)
@@ -97,18 +98,18 @@ def test_a_signal_before_the_first_step_leaves_a_run_that_can_be_resumed(tmp_pat
     assert not RunFolder(tmp_path / "run").saved_checkpoints()
 
 
-START = [sys.executable, "-m", "langevinrl", "train", "lql", "--env", "toys:timed", "--hidden", "8"]
-LONG = "--iterations 1000000 --eval-every 1000000 --warmup 60 --batch-size 8 --capacity 200 "
-LONG += "--num-envs 2 --log-every 10 --async-envs --out run"
+START = [sys.executable, *"-m langevinrl train lql --env toys:timed --hidden 8 --out run".split()]
+SMALL = "--warmup 60 --batch-size 8 --capacity 200 --num-envs 2 --log-every 10".split()
+LONG = "--iterations 1000000 --eval-every 1000000 --async-envs".split()
+PATHS = os.pathsep.join([*sys.path, str(Path(__file__).parent.parent)])
 
 
 def test_sigterm_to_the_process_group_saves_and_leaves_no_process(tmp_path: Path) -> None:
     """A cluster or terminal sends it to the environments' processes too."""
-    path = os.pathsep.join([*sys.path, str(Path(__file__).parent.parent)])
     process = subprocess.Popen(
-        START + LONG.split(),
+        START + SMALL + LONG,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": PATHS},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -122,3 +123,12 @@ def test_sigterm_to_the_process_group_saves_and_leaves_no_process(tmp_path: Path
     assert process.returncode == 143, output
     assert "langevinrl resume run" in output and "Traceback" not in output
     assert RunFolder(tmp_path / "run").saved_iteration() >= 10
+
+
+def test_a_run_survives_the_loss_of_its_console(tmp_path: Path) -> None:
+    """stdout is a full device, stderr is closed."""
+    command = shlex.join([*START, *SMALL, "--iterations", "20"])
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    done = subprocess.run(f"{command} >/dev/full 2>&-", shell=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0
+    assert RunFolder(tmp_path / "run").saved_iteration() == 20

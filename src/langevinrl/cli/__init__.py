@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from langevinrl.errors import Interrupted, UserError, in_flags, unknown
-from langevinrl.logs.console import use_plain_letters
+from langevinrl.logs.console import open_closed_streams, use_plain_letters
 from langevinrl.storage.trust import MODULE_NAME, search_here
 
 # A verb is the `main` of the file of its name.
@@ -36,6 +36,7 @@ def main(argv: list[str] | None = None) -> None:
     The exit code is 2 for a user error, 1 if the environment failed, and 128 plus the number of the
     signal that ended it: 130 for Ctrl-C, 143 for SIGTERM.
     """
+    open_closed_streams()
     use_plain_letters()
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in ("-h", "--help"):

@@ -30,8 +30,9 @@ class SafeStream:
     The reader of a pipe may end, and a file or disk may be full.
     """
 
-    def __init__(self, stream: IO[str]) -> None:
-        self.stream, self.lost = stream, False
+    def __init__(self, stream: IO[str] | None) -> None:
+        """`stream` is None in a process without stdout or stderr."""
+        self.stream, self.lost = stream or open(os.devnull, "w"), stream is None
         self.encoding = getattr(stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
@@ -73,6 +74,20 @@ def print_error(text: str) -> None:
     stream = SafeStream(sys.stderr)
     stream.write(f"langevinrl: {text}\n")
     stream.flush()
+
+
+def open_closed_streams() -> None:
+    """Connect closed standard descriptors to the null device.
+
+    Otherwise the files of a run would get their numbers, and messages of libraries would go there.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)
 
 
 def use_plain_letters() -> None:

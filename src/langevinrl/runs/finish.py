@@ -53,6 +53,7 @@ class PrepareFolder(Callback):
         self.folder, self.lock, self.new, self.trusted = folder, lock, new, trusted
 
     def on_start(self, run: Run) -> None:
+        run.folder = self.folder.path
         # The configuration comes first, so that a run killed here can be resumed.
         run.config.write(self.folder.config, exclusive=self.new)
         remember(self.trusted)
@@ -68,6 +69,11 @@ class PrepareFolder(Callback):
 def _explain(error: Exception, folder: RunFolder) -> UserError | None:
     """Turn an error of the disk or of memory into a UserError; None for any other error."""
     left = folder.describe_saved()
+    if isinstance(error, OSError) and error.errno == errno.EBADF:
+        return UserError(
+            "a file that the run had open was closed, as by an environment that closes file "
+            f"descriptors. {left}."
+        )
     if isinstance(error, OSError):
         inside = str(error.filename or "").startswith(str(folder))
         if inside or error.errno in DISK_ERRORS:
@@ -110,6 +116,8 @@ def finish(
         raise
     except (OSError, MemoryError, jax.errors.JaxRuntimeError) as error:
         raise _explain(error, folder) or error from None
+    shown = Path(str(folder))
+    place = shown if shown.absolute() == folder.path else folder.path  # the directory was changed
     if signals.received and run.iteration < config.length:
-        raise Stopped(run.iteration, folder.path, signals.received[0])
-    return folder.path
+        raise Stopped(run.iteration, place, signals.received[0])
+    return place

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -89,6 +90,7 @@ class Run:
         self._compile()
         self.vector_steps = 0  # so far, including warm-up
         self.last_update: LastUpdate | None = None
+        self.folder: Path | None = None  # absolute; set once a run writes one
         self.stopping = False  # a callback asked to stop
         self.exact = True  # the environments could be restored exactly
         self.began = time.monotonic()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from langevinrl.errors import free_signals
+from langevinrl.errors import Interrupted, free_signals
 from langevinrl.runs.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class StopOnSignal(Callback):
             timer.daemon = True
             timer.start()
         else:
-            raise KeyboardInterrupt("Interrupted; what came after the last checkpoint is lost.")
+            raise Interrupted("Interrupted; what came after the last checkpoint is lost.", number)
 
     def _send_again(self, number: int) -> None:
         with self.lock:

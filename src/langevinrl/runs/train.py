@@ -51,12 +51,14 @@ def train(
     numbered = config.out is None and not overwrite
     require_none(_mistakes(config, env, check_folder=not numbered and not overwrite))
     config = config.resolved()
+    place = Path(str(config.out)).absolute()  # before an environment can change the directory
     run = _build(config, env)
     try:
-        folder, held = reserve(str(config.out), numbered=numbered, overwrite=overwrite, lock=lock)
+        folder, held = reserve(str(place), numbered=numbered, overwrite=overwrite, lock=lock)
     except BaseException:
         run.envs.close()
         raise
+    folder.shown = str(Path(str(config.out)).with_name(folder.path.name))
     run.config = dataclasses.replace(config, out=str(folder))
     prepare = PrepareFolder(folder, held, new=True, trusted=config.imported())
     try:
@@ -113,7 +115,8 @@ def resume(
     folder names are imported only if this user's own `train` wrote it; `trust` allows others, and
     `env` replaces the environment.  `lock` is one that the caller, such as a sweep, has on it.
     """
-    folder = RunFolder(path)
+    folder = RunFolder(Path(path).absolute())  # before an environment can change the directory
+    folder.shown = str(path)
     config = read_config(folder, trust, env)
     trusted = config.imported() if env in (None, config.env) else []
     held = lock_run(folder, lock)

@@ -90,7 +90,7 @@ class RecordVideo(Callback):
         name = checkpoint_name(evaluation.iteration)
         start = episode_seed(evaluation.iteration, 0)  # that of the first evaluation episode
         try:
-            target = require_target(Path(run.config.out or ".") / VIDEOS / f"{name}.mp4")
+            target = require_target((run.folder or Path()) / VIDEOS / f"{name}.mp4")
             film(_first_policy(run.agent, run.state), self.envs, [start], target)
         except Exception as error:  # such as a full disk: no reason to stop a run
             self.working = False

@@ -63,6 +63,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.shown = str(path)  # in messages
         self.config = self.path / CONFIG
         self.versions = self.path / VERSIONS
         self.metrics = self.path / METRICS
@@ -73,7 +74,7 @@ class RunFolder:
         self.bad_numbers = self.path / BAD_NUMBERS
 
     def __str__(self) -> str:
-        return str(self.path)
+        return self.shown
 
     def kind(self) -> Kind:
         """Return what the folder holds; a model has weights without a replay buffer."""
