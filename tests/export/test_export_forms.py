@@ -77,6 +77,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "choices": lambda x: jax.nn.one_hot(x.argmax(), 5) * jax.nn.softmax(x) + x.argmin(),
     "arrays": lambda x: jnp.concatenate(jnp.split(jnp.outer(x, x)[:, ::2].T, [1], axis=0)),
     "products": lambda x: jnp.einsum("i,bij,jbk->kb", x, jnp.ones((2, 5, 3)), jnp.ones((3, 2, 4))),
+    "indices": lambda x: jnp.take_along_axis(jnp.outer(x, x), jnp.argsort(jnp.arange(5))[None], 1),
+    "computed indices": lambda x: jnp.outer(x, x)[x.argmax(), 1:] + x[x.argmin() - 5],
+    "computed rows": lambda x: jnp.take_along_axis(
+        jnp.stack([x, 2 * x, x**2]), jnp.outer(jnp.ones(3), x).argmax(axis=0, keepdims=True), axis=0
+    ),
     "an input": lambda x: x,
 }  # fmt: skip
 

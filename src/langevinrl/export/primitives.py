@@ -29,7 +29,7 @@ REDUCTIONS = {
     "reduce_and": "ReduceMin", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin",
     "reduce_or": "ReduceMax", "reduce_prod": "ReduceProd", "reduce_sum": "ReduceSum",
 }  # fmt: skip
-PICKS = ("dynamic_slice", "gather", "rev", "tile")  # numbers at constant places
+PICKS = ("rev", "tile")
 RESHAPES = ("expand_dims", "reshape", "squeeze")
 IDENTITIES = ("copy", "copy_p", "optimization_barrier", "sharding_constraint", "stop_gradient")
 # Primitives that call a function, by the parameter that holds it.
@@ -68,8 +68,8 @@ def apply(builder: Builder, equation: Any, arguments: list[int]) -> Sequence[int
         return [_reduce(builder, REDUCTIONS[name], list(params["axes"]), *arguments)]
     if name in RESHAPES:
         return [builder.emit("Reshape", arguments[0], parameter=[*equation.outvars[0].aval.shape])]
-    if name in PICKS and (result := _pick(builder, equation, *arguments)) is not None:
-        return [result]
+    if name in PICKS:
+        return [_pick(builder, equation, *arguments)]
     if name in RULES and (result := RULES[name](builder, params, *arguments)) is not None:
         return [result]
     if builder.constants.issuperset(arguments):  # JAX computes it now, whatever it is
@@ -163,15 +163,50 @@ def _places(builder: Builder, x: int) -> Any:
     return jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
 
 
-def _pick(builder: Builder, equation: Any, x: int, *others: int) -> int | None:
+def _pick(builder: Builder, equation: Any, x: int) -> int:
     """Find the numbers that an operation picks by applying it to an array of places."""
-    if not builder.constants.issuperset(others):
-        return None
-    places, constants = _places(builder, x), [builder.values[i] for i in others]
-    index = np.asarray(equation.primitive.bind(places, *constants, **equation.params))
-    if index.min() < 0:  # outside of the array
-        return None
-    return builder.emit("Gather", _reshape(builder, x, [places.size]), builder.constant(index))
+    index = equation.primitive.bind(_places(builder, x), **equation.params)
+    return _take(builder, x, np.asarray(index), {})
+
+
+def _take(builder: Builder, x: int, places: Any, starts: dict[int, int]) -> int:
+    """Take numbers from places of x, moved by a start along some axes."""
+    shape = builder.values[x].shape
+    index = builder.constant(np.asarray(places))
+    for axis, start in starts.items():
+        stride = builder.constant(np.int32(math.prod(shape[axis + 1 :])))
+        index = builder.emit("Add", index, builder.emit("Mul", start, stride))
+    return builder.emit("Gather", _reshape(builder, x, [math.prod(shape)]), index)
+
+
+def _start(builder: Builder, start: int, last: int) -> int:
+    """Keep the start of a slice in its array."""
+    start = builder.convert(start, np.int32)
+    start = builder.emit("Max", start, builder.constant(np.int32(0)))
+    return builder.emit("Min", start, builder.constant(np.int32(last)))
+
+
+def _dynamic_slice(builder: Builder, params: Params, x: int, *starts: int) -> int:
+    shape, sizes = builder.values[x].shape, params["slice_sizes"]
+    places = _places(builder, x)[tuple(slice(size) for size in sizes)]
+    lasts = [end - size for end, size in zip(shape, sizes, strict=True)]
+    pairs = enumerate(zip(starts, lasts, strict=True))
+    return _take(builder, x, places, {i: _start(builder, *pair) for i, pair in pairs})
+
+
+def _gather(builder: Builder, params: Params, x: int, index: int) -> int:
+    numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
+    shape, indices = builder.values[x].shape, builder.values[index]
+    clipped = params | {"mode": lax.GatherScatterMode.CLIP, "fill_value": None}
+    places = lax.gather_p.bind(_places(builder, x), np.zeros_like(indices), **clipped)
+    rows = [1 if i in numbers.offset_dims else size for i, size in enumerate(places.shape)]
+    before = [[0, size, 1] for size in indices.shape[:-1]]
+    starts = {}
+    for column, axis in enumerate(numbers.start_index_map):
+        start = builder.emit("Slice", index, parameter=[*before, [column, column + 1, 1]])
+        start = _start(builder, start, shape[axis] - sizes[axis])
+        starts[axis] = _reshape(builder, start, rows)
+    return _take(builder, x, places, starts)
 
 
 def _pad(builder: Builder, params: Params, x: int, filling: int) -> int:
@@ -220,8 +255,10 @@ RULES: dict[str, Callable[..., int | None]] = {
     ),
     "div": _divide,
     "dot_general": _dot_general,
+    "dynamic_slice": _dynamic_slice,
     "erfc": lambda b, params, x: b.emit("Sub", _constant_like(b, x, 1.0), b.emit("Erf", x)),
     "expm1": lambda b, params, x: b.emit("Sub", b.emit("Exp", x), _constant_like(b, x, 1.0)),
+    "gather": _gather,
     "integer_pow": _integer_pow,
     "is_finite": lambda b, params, x: b.emit(
         "Less", b.emit("Abs", x), _constant_like(b, x, np.inf)
