@@ -125,13 +125,3 @@ def test_light_modules_do_not_load_jax() -> None:
     """Reports must run without JAX, and the command line must answer at once."""
     check = f"import sys, {', '.join(LIGHT)}; sys.exit('jax' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
-
-
-def test_public_names_are_importable() -> None:
-    import langevinrl
-
-    for name in langevinrl.__all__:
-        assert getattr(langevinrl, name)
-    assert langevinrl.Model.__module__ == "langevinrl.model"
-    with pytest.raises(AttributeError, match="no attribute 'Modle'"):
-        _ = langevinrl.Modle

@@ -64,23 +64,23 @@ def test_tasks_are_in_the_papers_order_then_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seeds", "length", "words"),
     [
-        (1, 10_000, ["one seed", "1 % of the paper's length", "not which of two is better"]),
-        (3, 1_000_000, ["3 seeds", "full length", "may be chance", "compared with"]),
-        (5, 1_000, ["5 seeds", "0.1 %", "unlikely to be chance", "neither confirm nor refute"]),
+        (1, 10_000, ["One seed", "1 % of the paper's length", "not which of two is better"]),
+        (3, 1_000_000, ["full length", "may be chance", "compared with"]),
+        (5, 1_000, ["0.1 %", "unlikely to be chance", "neither confirm nor refute"]),
     ],
 )
 def test_budget_sentence_names_seeds_and_length(
     seeds: int, length: int, words: list[str], tmp_path: Path
 ) -> None:
     make_run(tmp_path / "a", "lql", "Hopper-v4", range(seeds), points=2, every=length // 2)
-    said = describe_budget(group_runs(find_runs([tmp_path])))
-    assert all(word in said for word in words), said
+    text = describe_budget(group_runs(find_runs([tmp_path])))
+    assert all(word in text for word in words), text
 
 
 def test_budget_sentence_on_a_task_outside_the_paper(tmp_path: Path) -> None:
     make_run(tmp_path / "a", "lql", "Pendulum-v1", [0, 1], points=2)
-    said = describe_budget(group_runs(find_runs([tmp_path])))
-    assert "The paper has no result" in said and "of the paper's length" not in said
+    text = describe_budget(group_runs(find_runs([tmp_path])))
+    assert "The paper has no result" in text and "of the paper's length" not in text
 
 
 def test_runs_have_status_configuration_and_version(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     page, run = str(tmp_path / "page.html"), str(tmp_path / "a")
-    for words, said in [
+    for words, message in [
         ([], "at least one folder"),
         ([str(tmp_path / "nowhere"), "--out", page], "is not a folder"),
         ([str(tmp_path / "empty"), "--out", page], "no run in"),
@@ -236,7 +236,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ([run, "--out", page, "--normalise", "max"], "min-max"),
     ]:
         fails(*words)
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert not Path(page).exists()
 
 

@@ -150,6 +150,11 @@ def test_real_run_is_read(tiny_run: Path) -> None:
     assert all((abs(one.returns - 7) <= 14).all() for one in record.series)
 
 
+def test_runs_of_older_versions_are_read() -> None:
+    found = find_runs([Path(__file__).parents[2] / "results"])
+    assert len(found) > 100 and {record.status for record in found} <= {"done", "cut"}
+
+
 def test_changed_log_is_named(tiny_run: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (record,) = find_runs([folder])

@@ -114,7 +114,7 @@ def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, str | UserError
 
 
 def _is_run_config(path: Path) -> bool:
-    """Whether a config.json belongs to a run: other programs write files of that name too."""
+    """Return whether a config.json belongs to a run: other programs use that name too."""
     if not path.is_file():
         return False
     try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.page.health import summarise_versions
@@ -23,13 +22,13 @@ def describe_facts(records: Sequence[RunRecord], groups: Sequence[Group]) -> lis
         label_of(agent) + (f" ({len(own)} settings)" if len(own) > 1 else "")
         for agent, own in labels.items()
     ]
-    counts = [len(group.series) for group in groups]
+    tasks = sort_tasks(group.env for group in groups)
     return [
         (f"Methods ({len(methods)})", ", ".join(methods) or "none"),
-        (f"Tasks ({len({g.env for g in groups})})", ", ".join(sort_tasks(g.env for g in groups))),
-        ("Seeds per curve", _range(counts, str) if counts else "none"),
+        (f"Tasks ({len(tasks)})", ", ".join(tasks) or "none"),
+        ("Seeds per curve", _range([str(n) for n in sorted(len(g.series) for g in groups)])),
         ("Runs", str(len(records))),
-        ("Training length", _length(groups)),
+        ("Iterations", _range([f"{end:,}" for end in sorted(map(_reached, groups))])),
         ("Made with", summarise_versions(records)),
     ]
 
@@ -38,18 +37,32 @@ def describe_budget(groups: Sequence[Group]) -> str:
     """Describe seeds and training length, and what they can show."""
     if not groups:
         return "No run has been evaluated yet, so there is nothing to compare."
-    counts = [len(group.series) for group in groups]
-    seeds = "one seed" if max(counts) == 1 else f"{_range(counts, str)} seeds"
-    return f"Each curve has {seeds}. {_seeds_show(min(counts))} {_length_shows(groups)}"
+    fewest = min(len(group.series) for group in groups)
+    if fewest == 1:
+        seeds = (
+            "One seed can show that a method learns, but not which of two is better: the variation "
+            "between seeds is unknown."
+        )
+    elif fewest < 5:
+        seeds = "Large gaps are visible; gaps about as wide as the bands may be chance."
+    else:
+        seeds = (
+            "Gaps much wider than the bands are unlikely to be chance; narrower ones are undecided."
+        )
+    return f"{seeds} {_compare_with_paper(groups)}"
 
 
-def paper_shares(groups: Sequence[Group]) -> list[float]:
-    """Return each curve's share of the paper's training length, on the paper's tasks."""
-    return [
-        _reached(group) / PAPER_ITERATIONS[group.task]
-        for group in groups
-        if group.task in PAPER_ITERATIONS
-    ]
+def _compare_with_paper(groups: Sequence[Group]) -> str:
+    known = [group for group in groups if group.task in PAPER_ITERATIONS]
+    shares = sorted(_reached(group) / PAPER_ITERATIONS[group.task] for group in known)
+    if len(known) < len(groups):
+        return "The paper has no result for some of these tasks."
+    if shares[0] >= FULL:
+        return "Runs have the paper's full length: final returns can be compared with the paper's."
+    return (
+        f"Runs have {_range([f'{100 * share:.2g}' for share in shares])} % of the paper's length: "
+        "they show early learning, and neither confirm nor refute the paper's results."
+    )
 
 
 def _reached(group: Group) -> int:
@@ -63,44 +76,8 @@ def sort_tasks(envs: Iterable[str]) -> list[str]:
     return sorted(set(envs), key=lambda env: (place.get(task_of(env), len(order)), env))
 
 
-def _length(groups: Sequence[Group]) -> str:
-    shares = paper_shares(groups)
-    if not shares:
-        ends = [_reached(group) for group in groups]
-        return f"{_range(ends, '{:,}'.format)} iterations" if ends else "none"
-    if min(shares) >= FULL:
-        return "the paper's full training length"
-    length = f"{_range([100 * share for share in shares], _percent)} % of the paper's length"
-    return length if len(shares) == len(groups) else f"{length} on the paper's tasks"
-
-
-def _seeds_show(fewest: int) -> str:
-    if fewest == 1:
-        return (
-            "One seed can show that a method learns, but not which of two is better: the variation "
-            "between seeds is unknown."
-        )
-    if fewest < 5:
-        return "Large gaps are visible; gaps about as wide as the bands may be chance."
-    return "Gaps much wider than the bands are unlikely to be chance; narrower ones are undecided."
-
-
-def _length_shows(groups: Sequence[Group]) -> str:
-    shares = paper_shares(groups)
-    if len(shares) < len(groups):
-        return "The paper has no result for some of these tasks."
-    if min(shares) >= FULL:
-        return "Runs have the paper's full length: final returns can be compared with the paper's."
-    return (
-        f"Runs have {_length(groups)}: they show early learning, and neither confirm nor refute "
-        "the paper's results."
-    )
-
-
-def _range(values: Sequence[float], show: Callable[[Any], str]) -> str:
-    low, high = show(min(values)), show(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f}" if value >= 1 else f"{value:.1g}"
+def _range(values: Sequence[str]) -> str:
+    """Join the first and the last of sorted values, or return the only one."""
+    if not values:
+        return "none"
+    return values[0] if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
