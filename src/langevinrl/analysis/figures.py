@@ -57,7 +57,6 @@ def write_figures(
     figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Write a figure as name.png, name.svg and name.pdf, or in other formats, and close it."""
-    folder.mkdir(parents=True, exist_ok=True)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # lay out once for all formats
     paths = [folder / f"{name}.{suffix}" for suffix in formats]
@@ -65,6 +64,7 @@ def write_figures(
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix, dpi=150, metadata=UNDATED.get(suffix.lower()))
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)  # a link is replaced, not followed
             with path.open("xb") as file:
                 file.write(drawn.getbuffer())

@@ -24,7 +24,7 @@ from langevinrl.analysis.summary import Summary, summarise
 from langevinrl.analysis.tables import safe_file_name, write_csv, write_table
 from langevinrl.errors import UserError, field
 from langevinrl.registry import label_of
-from langevinrl.storage.files import require_no_link
+from langevinrl.storage.files import reason_of, require_no_link
 
 Writer: TypeAlias = Callable[..., list[Path]]  # write_figures with its folder and formats
 AXES: tuple[Axis, ...] = ("iterations", "env_steps", "hours")
@@ -57,8 +57,11 @@ def write_report(
     if not overwrite:
         _require_page_of(source, out)
     summary = summarise(find_runs(folders), normalise, mix_versions)
-    write_page(page_document(summary, folders, made), out, source)
-    return write_files(summary, files, FORMATS if figures else ())
+    try:
+        write_page(page_document(summary, folders, made), out, source)
+        return write_files(summary, files, FORMATS if figures else ())
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {reason_of(error)}") from error
 
 
 def files_beside(out: Path) -> Path:
