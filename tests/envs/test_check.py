@@ -154,9 +154,24 @@ class Draws(toys.Clock):
         return self.observe(), {}
 
 
+class Irregular(Draws):
+    """Counts steps across episodes, so that a replay ends at another step."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        steps = self.steps
+        start = super().reset(seed=seed)
+        self.steps = steps
+        return start
+
+    def step(self, action: np.ndarray) -> Any:
+        obs, reward, _, truncated, info = super().step(action)
+        return obs, reward, self.steps % 10 == 0, truncated, info
+
+
 def test_random_observations_are_not_taken_for_an_early_reset() -> None:
     assert check_env(lambda: Draws(length=4)) == []
-    assert not any(finding.is_error for finding in check_env(lambda: Draws(length=1)))
+    for make in (lambda: Draws(length=1), lambda: Irregular(length=None)):
+        assert not any(finding.is_error for finding in check_env(make))
 
 
 def test_normalising_wrappers_are_a_warning_with_advice() -> None:

@@ -199,10 +199,13 @@ def _end(
     A reset after all `actions` but the last leads to the observation that a wrapper which resets
     automatically returns.  `before` is the observation that the last step was taken from.
     """
-    if not np.array_equal(last, _next_start(envs, actions)) or np.array_equal(last, before):
+    start = _next_start(envs, actions)
+    if start is None or not np.array_equal(last, start) or np.array_equal(last, before):
         return
-    if len(actions) and np.array_equal(before, _next_start(envs, actions[:-1])):
-        return  # every step does so: the observations are random draws
+    if len(actions):
+        earlier = _next_start(envs, actions[:-1])
+        if earlier is None or np.array_equal(before, earlier):
+            return  # every step does so: the observations are random draws
     varies = not np.array_equal(envs.reset([SEED]), envs.reset([SEED + 1]))
     yield Finding(
         # If all episodes start alike, or last one step, the two may be equal by chance.
@@ -213,9 +216,11 @@ def _end(
     )
 
 
-def _next_start(envs: VectorEnv, actions: np.ndarray) -> np.ndarray:
-    """Return the first observation of the episode that follows these actions."""
+def _next_start(envs: VectorEnv, actions: np.ndarray) -> np.ndarray | None:
+    """Return the first observation after these actions and a reset; None if they end an episode."""
     envs.reset([SEED])
     for action in actions:
         _act(envs, action)
+        if envs.ended.any():
+            return None
     return envs.reset([None])

@@ -223,7 +223,8 @@ class VectorEnv:
         answers = self.vector.close(terminate)
         failed = [(lane, one) for lane, one in enumerate(answers) if isinstance(one, Fault)]
         if failed and not terminate:
-            warnings.warn(self._sentence(*failed[0]), stacklevel=2)
+            # At this line, so that Python shows the warning of all vectors once.
+            warnings.warn(self._sentence(*failed[0]), stacklevel=1)
 
 
 def _is_finite(values: Any) -> bool:

@@ -177,7 +177,7 @@ def serve(pipe: Connection, make: Callable[[], gym.Env[Any, Any]]) -> None:
             env.close()
         _kill_group(os.getpid())
     except OSError:  # the environment closed the pipe's descriptor
-        sys.exit("the connection to the run was closed")
+        sys.exit(1)
 
 
 def _answer_commands(pipe: Connection, env: gym.Env[Any, Any]) -> None:
