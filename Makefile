@@ -13,7 +13,7 @@ LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc
 
 # NC-LQL auto on HalfCheetah; run again to continue.
 train: $(VENV)/.run
-	@if [ -e $(RUN)/config.json ]; then $(BIN)/langevinrl resume $(RUN); else \
+	@export LANGEVINRL_RESUME="make train"; if [ -e $(RUN)/config.json ]; then $(BIN)/langevinrl resume $(RUN); else \
 		$(BIN)/langevinrl train nclql-auto --env HalfCheetah-v4 --iterations 40000 \
 			--eval-every 2000 --eval-episodes 5 --checkpoint-every 10000 --out $(RUN); fi
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import signal
+import warnings
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -100,8 +102,9 @@ class Model:
         learn(40).
 
         `callback` is a callback, a list of them, or a function f(run, info) that stops the run by
-        returning True (`langevinrl.callbacks`).  Ctrl-C stops after the current iteration; all is
-        saved, and the model keeps what it has learned.
+        returning True (`langevinrl.callbacks`).  Ctrl-C stops after the current iteration: all is
+        saved, and learn() returns the model with a warning.  Other signals that stop a program
+        raise `KeyboardInterrupt` after that iteration; the model keeps what it has learned.
         """
         for name in others:
             raise UserError(unknown("argument of learn()", name, LEARN_ARGUMENTS))
@@ -116,7 +119,11 @@ class Model:
         except Stopped as stopped:
             self.folder = stopped.folder
             self._adopt_run(keep.run)
-            raise
+            if stopped.number != signal.SIGINT:
+                raise
+            done = f"stopped at iteration {self.iteration}; learn() continues from there"
+            warnings.warn(done, stacklevel=2)
+            return self
         self._adopt_run(keep.run)
         return self
 
@@ -145,11 +152,13 @@ class Model:
         - `mode="noise-free"`: the start is derived from the observation and the noise is zero, so
           the chain ascends to a mode of the policy.  For LQL, NC-LQL, NC-LQL auto, SAC and MFP.
 
-        `seed_index` selects one of the seeds that were trained together.
+        `seed_index` selects one of the seeds that were trained together.  The first call compiles
+        the chain, which takes some seconds, and so does the first call with another mode or a
+        larger batch.
         """
-        policy = self._require_policy()
+        self._require_saved()
         chosen: Mode = mode or ("keyed" if deterministic else "sampled")
-        return policy.act(obs, chosen, seed_index), None
+        return self._policy.act(obs, chosen, seed_index), None
 
     def evaluate(self, episodes: int = 20, seed: int = 0, mode: Mode = "keyed") -> Evaluation:
         """Play whole episodes with every trained seed; `mode` is as in `predict`.
@@ -178,11 +187,19 @@ class Model:
         write_model(path, config, saved.spaces, saved.state, self.iteration)
 
     @classmethod
-    def load(cls, path: str | Path, env: EnvLike | None = None, *, trust: bool = False) -> Model:
+    def load(
+        cls,
+        path: str | Path,
+        env: EnvLike | None = None,
+        *,
+        trust: bool = False,
+        compile: bool = False,
+    ) -> Model:
         """Load a model from a run folder or from a folder that `save` wrote.
 
         The environment is not built, because its spaces were saved.  To evaluate or learn, give
-        `env` if it has no name that a file can hold, such as a lambda.
+        `env` if it has no name that a file can hold, such as a lambda.  `compile=True` compiles
+        `predict` for one observation now, which its first call does otherwise.
 
         Custom agents and environments that a folder names are imported only if you made the
         folder.  `trust=True` allows others; `env` replaces the environment.
@@ -195,6 +212,8 @@ class Model:
         if env is not None:
             model.source = identify(env)._replace(factory=as_factory(env))
         model._adopt(read_model(model.folder, model.source, trust))
+        if compile:
+            model.predict(model.spaces.observation_space.sample())
         return model
 
     @property
@@ -265,10 +284,6 @@ class Model:
                 "this model has not learned yet: call learn() first, or Model.load(DIR)"
             )
         return self.saved
-
-    def _require_policy(self) -> Policy:
-        self._require_saved()
-        return self._policy
 
     def _adopt_run(self, run: Run) -> None:
         """Act and continue from where a run ended."""

@@ -47,20 +47,25 @@ def test_evaluations_follow_the_number_of_further_iterations(
     assert model.learn(40, progress_bar=False).config.eval_every == 2
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_model_keeps_what_it_learned(
-    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Model("nclql", "toys:wide", out=str(tmp_path / "run"), **tiny)
     advance = Run.advance
 
     def interrupted(job: Run) -> StepInfo:
         if job.iteration == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return advance(job)
 
     monkeypatch.setattr(Run, "advance", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.learn(iterations=8, progress_bar=False)
+    if number == signal.SIGINT:
+        with pytest.warns(UserWarning, match=r"stopped at iteration 3; learn\(\) continues"):
+            assert model.learn(iterations=8, progress_bar=False) is model
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            model.learn(iterations=8, progress_bar=False)
     monkeypatch.undo()
     assert model.iteration == 3
     assert model.learn(progress_bar=False).iteration == 8  # to the end of the run

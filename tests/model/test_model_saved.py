@@ -110,3 +110,11 @@ def test_damaged_and_unsuitable_folders_are_refused(tiny_run: Path, tmp_path: Pa
         Model.load(broken)
     with pytest.raises(UserError, match="was trained on"):
         Model.load(tiny_run, env=lambda: toys.Echo(toys.timed().action_space))
+
+
+def test_loading_compiles_on_request(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(Model, "predict", lambda model, obs: calls.append(obs))
+    assert Model.load(tiny_run).spaces and not calls
+    Model.load(tiny_run, compile=True)
+    assert [obs.shape for obs in calls] == [(3,)]

@@ -98,6 +98,14 @@ def test_a_signal_before_the_first_step_leaves_a_run_that_can_be_resumed(tmp_pat
     assert not RunFolder(tmp_path / "run").saved_checkpoints()
 
 
+def test_whoever_starts_a_run_can_name_the_command_to_resume(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert str(Stopped(7, Path("my run"))).endswith("langevinrl resume 'my run'")
+    monkeypatch.setenv("LANGEVINRL_RESUME", "make train")
+    assert str(Stopped(7, Path("my run"))).endswith("Go on with: make train")
+
+
 START = [sys.executable, *"-m langevinrl train lql --env toys:timed --hidden 8 --out run".split()]
 SMALL = "--warmup 60 --batch-size 8 --capacity 200 --num-envs 2 --log-every 10".split()
 LONG = "--iterations 1000000 --eval-every 1000000 --async-envs".split()

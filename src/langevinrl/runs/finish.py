@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shlex
 import signal
 from collections.abc import Sequence
@@ -34,11 +35,10 @@ class Stopped(Interrupted):
     """A signal stopped the run between iterations; everything is saved."""
 
     def __init__(self, iteration: int, folder: Path, number: int = signal.SIGINT) -> None:
-        super().__init__(
-            f"Stopped at iteration {iteration}.  "
-            f"Go on with: langevinrl resume {shlex.quote(str(folder))}",
-            number,
-        )
+        # A program that starts langevinrl, such as make, may know a better command.
+        resume = os.environ.get("LANGEVINRL_RESUME")
+        resume = resume or f"langevinrl resume {shlex.quote(str(folder))}"
+        super().__init__(f"Stopped at iteration {iteration}.  Go on with: {resume}", number)
         self.folder = folder
 
 
