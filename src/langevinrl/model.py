@@ -95,16 +95,13 @@ class Model:
     ) -> Model:
         """Train for `iterations` more iterations, or `total_timesteps` more transitions.
 
-        An iteration steps all `num_envs` environments once, so 1,000 transitions of five
-        environments are 200 iterations.  Warm-up, before the first iteration, counts in neither.
-        Without a number, train to the end of the run as configured (the paper's length).  A second
-        call continues exactly where the first ended: learn(20) twice gives the weights of
-        learn(40).
+        An iteration steps all `num_envs` environments once; warm-up counts in neither.  Without a
+        number, train to the end of the run as configured (the paper's length).  A second call
+        continues exactly where the first ended: learn(20) twice gives the weights of learn(40).
 
         `callback` is a callback, a list of them, or a function f(run, info) that stops the run by
         returning True (`langevinrl.callbacks`).  Ctrl-C stops after the current iteration: all is
-        saved, and learn() returns the model with a warning.  Other signals that stop a program
-        raise `KeyboardInterrupt` after that iteration; the model keeps what it has learned.
+        saved, and learn() returns the model with a warning.  Other signals save it too and raise.
         """
         for name in others:
             raise UserError(unknown("argument of learn()", name, LEARN_ARGUMENTS))
@@ -118,12 +115,11 @@ class Model:
                 self.folder = self._continue(self.saved, more, options)
         except Stopped as stopped:
             self.folder = stopped.folder
-            self._adopt_run(keep.run)
             if stopped.number != signal.SIGINT:
+                self._adopt_run(keep.run)
                 raise
-            done = f"stopped at iteration {self.iteration}; learn() continues from there"
+            done = f"stopped at iteration {keep.run.iteration}; learn() continues from there"
             warnings.warn(done, stacklevel=2)
-            return self
         self._adopt_run(keep.run)
         return self
 
@@ -141,7 +137,7 @@ class Model:
 
         `obs` is as the environment returns it, a Dict as a dict (a batch of it as a dict of
         batches); actions have the environment's own units, shape and dtype.  `state` and
-        `episode_start` are accepted for tools that pass them, and ignored.
+        `episode_start` are ignored.
 
         An action is a sample of the policy, drawn by a chain from a random start with noise:
         - `deterministic=True` (mode `keyed`): start and noise are derived from the observation, so
@@ -152,9 +148,8 @@ class Model:
         - `mode="noise-free"`: the start is derived from the observation and the noise is zero, so
           the chain ascends to a mode of the policy.  For LQL, NC-LQL, NC-LQL auto, SAC and MFP.
 
-        `seed_index` selects one of the seeds that were trained together.  The first call compiles
-        the chain, which takes some seconds, and so does the first call with another mode or a
-        larger batch.
+        `seed_index` selects one of the seeds that were trained together.  The first call with a
+        mode or a larger batch compiles the chain, which takes some seconds.
         """
         self._require_saved()
         chosen: Mode = mode or ("keyed" if deterministic else "sampled")
