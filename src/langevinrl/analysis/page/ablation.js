@@ -20,7 +20,8 @@ function drawGrid(grid, width, look) {
   const side = (width - left - 4 - tilt) / count;
   const top = ({ 0: 20, "-45": longest(columns) * 0.72 + 12, "-90": longest(columns) + 12 })[turn] +
     (grid.columnTitle ? 16 : 0);
-  const tall = Math.max(24, Math.min(40, side * 0.7)), height = top + rows.length * tall + 4;
+  const tall = Math.max(24, Math.min(40, side * 0.7));
+  const height = Math.max(top + rows.length * tall + 4, 12 + 6.2 * (grid.rowTitle ?? "").length);
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${grid.title}. ${grid.cells.map((cell) => cell.about).join("; ")}` });
   const palette = grid.both ? DIVERGING : BLUES;
@@ -42,7 +43,7 @@ function drawGrid(grid, width, look) {
   if (grid.columnTitle) picture.append(label(left + (width - left) / 2, 12, grid.columnTitle, look,
     { "text-anchor": "middle" }));
   if (grid.rowTitle) picture.append(label(0, 0, grid.rowTitle, look, { "text-anchor": "middle",
-    transform: `translate(11 ${top + (rows.length * tall) / 2}) rotate(-90)` }));
+    transform: `translate(11 ${height / 2}) rotate(-90)` }));
   return picture;
 }
 
@@ -131,7 +132,7 @@ function ablationSection() {
     "Final return over the settings that vary within a method: mean and standard deviation over " +
     "all seeds that finished.",
     el("div", { class: "halves" }, all.map((one) => (drawn[one.names.length]
-      ? figureOf({ title: ablationTitle(one), height: 200, numbers: () => ablationNumbers(one),
+      ? figureOf({ title: ablationTitle(one), height: 120, numbers: () => ablationNumbers(one),
         reader: one.names.length === 1, make: (width, look) => drawn[one.names.length](one, width, look) })
       : el("figure", {}, el("figcaption", {}, el("h3", {}, ablationTitle(one))),
         tableOf({ caption: ablationTitle(one), ...ablationNumbers(one) }))))));

@@ -56,8 +56,9 @@ def version_of(record: RunRecord) -> str:
 
 
 def list_versions(records: Sequence[RunRecord]) -> list[str]:
-    """Return the package versions of the runs, the most frequent first."""
-    return [name for name, _ in Counter(map(version_of, records)).most_common()]
+    """Return the package versions of the evaluated runs, the most frequent first."""
+    counts = Counter(version_of(record) for record in records if record.series)
+    return [name for name, _ in counts.most_common()]
 
 
 def summarise_versions(records: Sequence[RunRecord]) -> str:

@@ -12,7 +12,8 @@ function remarks(run) {
   if (run.resumes) list.push(run.resumes === 1 ? "resumed once" : `resumed ${run.resumes} times`);
   if (run.dirty) list.push("uncommitted changes");
   if (run.changed.length) list.push(`${run.changed.join(" and ")} changed after it was written`);
-  if (packageOf(run.version) !== packageOf(DATA.versions[0])) list.push("other version");
+  const evaluated = run.seeds.length > 0;
+  if (evaluated && packageOf(run.version) !== packageOf(DATA.versions[0])) list.push("other version");
   return list;
 }
 
