@@ -1,4 +1,4 @@
-"""Particles against densities whose answer is known."""
+"""Particles compared with known densities."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from langevinrl.samplers.particles import lattice
 from langevinrl.types import Array
 
 
-def two_hills(x: Array) -> Array:
-    """Narrow hills far apart on a line, with masses 0.3 and 0.7."""
+def two_modes(x: Array) -> Array:
+    """Return the log density of two narrow modes with masses 0.3 and 0.7."""
     height = jnp.log(jnp.array([0.3, 0.7])).reshape((1,) * (x.ndim - 1) + (2,))
     centre = jnp.array([-0.6, 0.6]).reshape((1,) * (x.ndim - 1) + (2,))
     return jax.nn.logsumexp(height - jnp.square(x - centre) / (2 * 0.1**2), axis=-1)
 
 
-def test_hills_are_shared_by_their_mass() -> None:
-    draw = partial(sample_particles, two_hills, (8_000, 1), 1.0)
+def test_modes_are_sampled_in_proportion_to_their_mass() -> None:
+    draw = partial(sample_particles, two_modes, (8_000, 1), 1.0)
     path = jax.jit(draw)(jax.random.key(0))
     end = np.asarray(path[-1, :, 0])
     assert (end > 0).mean() == pytest.approx(0.7, abs=0.02)
@@ -30,32 +30,32 @@ def test_hills_are_shared_by_their_mass() -> None:
     assert path.shape == (4, 8_000, 1) and np.abs(path).max() <= 1.0
 
 
-def test_a_ramp_against_a_wall_is_an_exponential_law() -> None:
-    def ramp(x: Array) -> Array:
+def test_a_linear_log_density_gives_an_exponential_distribution() -> None:
+    def linear(x: Array) -> Array:
         return 5 * x.sum(axis=-1)
 
-    many = partial(sample_particles, ramp, (1_000, 2), 1.0, num_particles=96)
+    many = partial(sample_particles, linear, (1_000, 2), 1.0, num_particles=96)
     end = jax.jit(many)(jax.random.key(0))[-1]
     exact = 0.2 - 2 / (np.exp(10) - 1)  # mean distance from the wall of exp(5x) in [-1, 1]
     np.testing.assert_allclose((1 - end).mean(axis=0), exact, atol=0.03)
 
 
-def test_the_scale_of_the_plane_changes_nothing() -> None:
+def test_samples_scale_with_the_box() -> None:
     key = jax.random.key(1)
-    small = jax.jit(partial(sample_particles, two_hills, (50, 1), 1.0))(key)
-    large = jax.jit(partial(sample_particles, lambda x: two_hills(x / 8), (50, 1), 8.0))(key)
+    small = jax.jit(partial(sample_particles, two_modes, (50, 1), 1.0))(key)
+    large = jax.jit(partial(sample_particles, lambda x: two_modes(x / 8), (50, 1), 8.0))(key)
     np.testing.assert_allclose(8 * small, large, rtol=1e-3, atol=1e-3)
 
 
-def test_the_best_particle_is_near_a_top_and_a_start_is_kept() -> None:
+def test_best_particle_is_near_a_mode_and_the_path_begins_at_the_start() -> None:
     start = jnp.full((20, 1), 0.25)
-    climb = partial(sample_particles, two_hills, (20, 1), 1.0, start=start, best=True)
+    climb = partial(sample_particles, two_modes, (20, 1), 1.0, start=start, best=True)
     path = jax.jit(climb)(jax.random.key(0))
     np.testing.assert_array_equal(path[0], start)
     assert float(jnp.abs(path[-1] - 0.6).max()) < 0.15
 
 
-def test_a_lattice_covers_the_box_from_any_origin() -> None:
+def test_lattice_covers_the_box_evenly() -> None:
     points = np.asarray(lattice(jnp.array([[0.9, -0.4]]), 1.0, 64))[:, 0]
     np.testing.assert_allclose(points[0], [0.9, -0.4], atol=1e-6)
     counts = np.histogram2d(*points.T, bins=4, range=[[-1, 1], [-1, 1]])[0]
