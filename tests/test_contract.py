@@ -1,4 +1,4 @@
-"""One suite over the register: what every agent promises."""
+"""The contract of an agent, checked for every registered method."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from langevinrl.agents import Refining
 from langevinrl.registry import METHODS
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import RunFolder
@@ -18,21 +19,41 @@ from langevinrl.types import Array, Batch, Spec
 
 SPEC = Spec(4, 2, act_bound=2.0)
 ROWS = 8
+# Small, but with every part of each method in use. Smooth: unit gradients amplify rounding.
+SMALL: dict[str, Any] = {
+    "hidden": (16, 16), "best_of": 3, "num_levels": 3, "num_steps": 5, "flow_steps": 3,
+    "num_noises": 6, "num_entropy_actions": 12, "num_ascent_steps": 3, "temperature_delay": 10,
+    "inverse_temperature": 10.0, "normalise": False,
+}  # fmt: skip
 
 
+@cache
 def make(name: str) -> Any:
-    """Small, but with every part of the method at work."""
-    fields = {f.name for f in METHODS[name].load().__dataclass_fields__.values()}
-    small = {
-        "best_of": 3,
-        "num_steps": 5,
-        "flow_steps": 3,
-        "num_noises": 6,
-        "num_entropy_actions": 12,
-        "num_ascent_steps": 3,
-    }
-    chosen = {k: v for k, v in small.items() if k in fields}
-    return METHODS[name].load()(SPEC, hidden=(16, 16), **chosen)
+    kind = METHODS[name].load()
+    known = {field.name for field in dataclasses.fields(kind)}
+    return kind(SPEC, **{field: value for field, value in SMALL.items() if field in known})
+
+
+# One process for all tests of an agent, which share compiled functions.
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in METHODS])
+def agent(request: pytest.FixtureRequest) -> Any:
+    return make(request.param)
+
+
+@cache
+def compiled(agent: Any, name: str) -> Any:
+    static = "explore" if name in ("policy", "act") else None
+    return jax.jit(getattr(agent, name), static_argnames=static)
+
+
+@cache
+def trained(agent: Any) -> Any:
+    """Return a state after three updates."""
+    state = compiled(agent, "init")(jax.random.key(0))
+    for seed in range(3):
+        key = jax.random.key(seed)
+        state = compiled(agent, "update")(state, batch_for(agent, seed), key).state
+    return state
 
 
 def batch_for(agent: Any, seed: int = 0) -> Batch:
@@ -53,110 +74,99 @@ def assert_close(a: Any, b: Any, **tolerance: float) -> None:
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, **tolerance), a, b)
 
 
-# One process for all tests of an agent, which share what is compiled.
-@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in METHODS])
-def agent(request: pytest.FixtureRequest) -> Any:
-    return make(request.param)
+def test_noise_is_standard_normal_or_uniform_on_the_box_or_zero(agent: Any) -> None:
+    for leaf in jax.tree.leaves(jax.jit(agent.noise, static_argnums=1)(jax.random.key(0), 3_000)):
+        x = np.asarray(leaf)
+        assert len(x) == 3_000 and x.dtype == np.float32
+        moments = [x.mean(), np.abs(x).mean(), np.square(x).mean()]
+        uniform = np.abs(x).max() <= 2.0 and np.allclose(moments, [0, 1, 4 / 3], atol=0.05)
+        normal = np.allclose(moments, [0, (2 / np.pi) ** 0.5, 1], atol=0.05)
+        assert not x.any() or (uniform or normal) and len(np.unique(x)) > 0.99 * x.size
 
 
-@cache
-def compiled_update(agent: Any) -> Any:
-    return jax.jit(agent.update)
+@pytest.mark.parametrize("explore", [True, False])
+def test_policy_is_deterministic_and_its_rows_are_independent(agent: Any, explore: bool) -> None:
+    state, obs, policy = trained(agent), batch_for(agent).obs, compiled(agent, "policy")
+    noise, other = (agent.noise(jax.random.key(seed), ROWS) for seed in (1, 2))
+    action = policy(state, obs, noise, explore=explore)
+    assert action.shape == (ROWS, 2) and action.dtype == jnp.float32
+    np.testing.assert_array_equal(action, policy(state, obs, noise, explore=explore))
+    mixed = jax.tree.map(lambda mine, its: mine.at[:3].set(its[:3]), noise, other)
+    changed = policy(state, obs.at[:3].add(1.0), mixed, explore=explore)
+    np.testing.assert_array_equal(changed[3:], action[3:])
+    assert (changed[:3] != action[:3]).any(axis=1).all()
+    turned = jax.tree.map(lambda leaf: leaf[::-1], (obs, noise))
+    reordered = policy(state, *turned, explore=explore)
+    np.testing.assert_allclose(reordered, action[::-1], atol=1e-5)
+    assert explore or float(jnp.abs(action).max()) <= 2.0
 
 
-@cache
-def start(agent: Any) -> Any:
-    return jax.jit(agent.init)(jax.random.key(0))
+def test_act_is_the_policy_of_fresh_noise(agent: Any) -> None:
+    state, obs, key = trained(agent), batch_for(agent).obs, jax.random.key(1)
+    action = compiled(agent, "act")(state, obs, key, explore=True)
+    expected = compiled(agent, "policy")(state, obs, agent.noise(key, ROWS), explore=True)
+    np.testing.assert_allclose(action, expected, atol=1e-5)
 
 
-def test_actions_have_their_shape_and_evaluation_stays_in_the_box(agent: Any) -> None:
-    state = start(agent)
-    act = jax.jit(agent.act, static_argnames="explore")
-    for rows, modes in {1: (False,), 5: (True, False)}.items():
-        obs = jax.random.normal(jax.random.key(1), (rows, 4))
-        for explore in modes:
-            action = act(state, obs, jax.random.key(2), explore=explore)
-            assert action.shape == (rows, 2)
-            assert action.dtype == jnp.float32
-            assert np.isfinite(action).all()
-        assert float(jnp.abs(action).max()) <= 2.0
-    same = act(state, obs, jax.random.key(2), explore=False)
-    np.testing.assert_array_equal(action, same)
-    drawn = [act(state, obs, jax.random.key(k), explore=True) for k in (2, 3)]
-    assert not np.array_equal(*drawn)
+def test_trace_ends_in_the_action(agent: Any) -> None:
+    """A single chain without exploration noise ends in the action."""
+    alone, state, obs = dataclasses.replace(agent, best_of=1), trained(agent), batch_for(agent).obs
+
+    @jax.jit
+    def sample(noise: Any) -> tuple[Array, ...]:
+        actions = [alone.policy(state, obs, noise, explore=explore) for explore in (True, False)]
+        return alone.trace(state, obs, noise), *actions
+
+    path, *actions = sample(alone.noise(jax.random.key(2), ROWS))
+    assert path.ndim == 3 and path.shape[1:] == (ROWS, 2) and len(path) > 1
+    # Some methods evaluate without noise; others add noise to explore.
+    assert any(np.allclose(path[-1], action, atol=1e-5) for action in actions)
 
 
-def test_an_agent_is_hashable_and_its_state_is_arrays(agent: Any) -> None:
-    assert hash(agent) == hash(make(next(n for n, m in METHODS.items() if type(agent) is m.load())))
-    state = start(agent)
-    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(state))
+def test_refine_uses_only_the_start_of_the_noise(agent: Any) -> None:
+    if not isinstance(agent, Refining):
+        return
+    state, obs, noise = trained(agent), batch_for(agent).obs, agent.noise(jax.random.key(2), ROWS)
+    action = compiled(agent, "refine")(state, obs, noise)
+    assert action.shape == (ROWS, 2) and float(jnp.abs(action).max()) <= 2.0
+    if hasattr(noise, "steps"):
+        noise = noise._replace(steps=noise.steps + 1)
+    np.testing.assert_array_equal(action, compiled(agent, "refine")(state, obs, noise))
 
 
-def test_same_key_same_update_and_another_key_another(agent: Any) -> None:
-    state, batch, key = start(agent), batch_for(agent), jax.random.key(1)
-    compiled = compiled_update(agent)
-    once, again = compiled(state, batch, key), compiled(state, batch, key)
+def test_update_depends_on_its_key_alone(agent: Any) -> None:
+    state, batch, update = trained(agent), batch_for(agent), compiled(agent, "update")
+    once, again, other = (update(state, batch, jax.random.key(seed)) for seed in (1, 1, 2))
     assert_close(once, again, rtol=0)
-    other = compiled(state, batch, jax.random.key(2))
     leaves = zip(jax.tree.leaves(once.state), jax.tree.leaves(other.state), strict=True)
     assert any(not np.array_equal(a, b) for a, b in leaves)
+    columns = {name: getattr(batch, source).shape for name, source in agent.columns.items()}
+    assert {name: column.shape for name, column in (once.rewrite or {}).items()} == columns
 
 
-def test_jit_equals_eager(agent: Any) -> None:
-    state, batch, key = start(agent), batch_for(agent), jax.random.key(1)
-    compiled, eager = compiled_update(agent)(state, batch, key), agent.update(state, batch, key)
-    assert_close(eager.state, compiled.state, rtol=2e-3, atol=2e-5)
-
-
-def test_a_mapped_update_equals_one_at_a_time(agent: Any) -> None:
+def test_mapped_update_equals_single_updates(agent: Any) -> None:
     keys = jax.random.split(jax.random.key(0), 2)
-    states = jax.jit(jax.vmap(agent.init))(keys)
+    states = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), trained(agent))
     batches = jax.tree.map(lambda a, b: jnp.stack([a, b]), batch_for(agent, 0), batch_for(agent, 1))
-    mapped = jax.jit(jax.vmap(agent.update))(states, batches, keys)
-    for s in range(2):
-        state, batch = jax.tree.map(lambda leaf: leaf[s], (states, batches))  # noqa: B023
-        alone = compiled_update(agent)(state, batch, keys[s])
-        mine = jax.tree.map(lambda leaf: leaf[s], mapped.state)  # noqa: B023
-        assert_close(alone.state, mine, rtol=2e-3, atol=2e-5)
+    mapped = jax.jit(jax.vmap(agent.update))(states, batches, keys).state
+    for seed, key in enumerate(keys):
+        alone = compiled(agent, "update")(trained(agent), batch_for(agent, seed), key).state
+        assert_close(alone, jax.tree.map(lambda x: x[seed], mapped), rtol=2e-3, atol=2e-5)  # noqa: B023
 
 
 def test_fifty_updates_stay_finite(agent: Any) -> None:
-    state, batches = start(agent), [batch_for(agent, seed) for seed in range(5)]
+    state, batches = trained(agent), [batch_for(agent, seed) for seed in range(5)]
     for i, key in enumerate(jax.random.split(jax.random.key(1), 50)):
-        state, metrics, _ = compiled_update(agent)(state, batches[i % 5], key)
+        state, metrics, _ = compiled(agent, "update")(state, batches[i % 5], key)
         for name, value in metrics.items():
             assert value.shape == () and np.isfinite(value), (i, name)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
 
 
-def test_a_trace_ends_in_the_action(agent: Any) -> None:
-    """Without choice among candidates and noise on top, the chain's end is what is done."""
-    alone = dataclasses.replace(agent, best_of=1)
-    obs, key = jax.random.normal(jax.random.key(1), (5, 4)), jax.random.key(2)
-    state = start(agent)
-    path = jax.jit(alone.trace)(state, obs, key)
-    assert path.ndim == 3 and path.shape[1:] == (5, 2) and len(path) > 1
-    ends = [alone.act(state, obs, key, explore=explore) for explore in (True, False)]
-    # QSM and SAC evaluate otherwise than they sample; SDAC, DPMD and DACER add noise to explore.
-    assert any(np.allclose(path[-1], end, atol=1e-5) for end in ends)
-    begun = jnp.full((5, 2), 0.25)
-    np.testing.assert_array_equal(jax.jit(alone.trace)(state, obs, key, begun)[0], begun)
-
-
-def test_rewrites_are_the_columns_asked_for(agent: Any) -> None:
-    batch = batch_for(agent)
-    state = jax.eval_shape(agent.init, jax.random.key(0))
-    update = jax.eval_shape(agent.update, state, batch, jax.random.key(1))
-    if not agent.columns:
-        assert update.rewrite is None
-    else:
-        assert {k: v.shape for k, v in update.rewrite.items()} == {
-            name: getattr(batch, source).shape for name, source in agent.columns.items()
-        }
-
-
-def test_a_state_survives_files(agent: Any, tmp_path: Any) -> None:
-    state = compiled_update(agent)(start(agent), batch_for(agent), jax.random.key(1)).state
+def test_agent_is_hashable_and_its_state_can_be_saved(agent: Any, tmp_path: Any) -> None:
+    state = trained(agent)
+    assert hash(agent) == hash(dataclasses.replace(agent))
+    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(state))
     saved = checkpoint.CheckpointData({"state": checkpoint.name_leaves(state)}, {})
     checkpoint.save(RunFolder(tmp_path), 1, saved)
     arrays = checkpoint.load(RunFolder(tmp_path)).arrays["state"]
