@@ -81,7 +81,7 @@ def test_noise_is_standard_normal_or_uniform_on_the_box_or_zero(agent: Any) -> N
         moments = [x.mean(), np.abs(x).mean(), np.square(x).mean()]
         uniform = np.abs(x).max() <= 2.0 and np.allclose(moments, [0, 1, 4 / 3], atol=0.05)
         normal = np.allclose(moments, [0, (2 / np.pi) ** 0.5, 1], atol=0.05)
-        assert not x.any() or (uniform or normal) and len(np.unique(x)) > 0.99 * x.size
+        assert not x.any() or ((uniform or normal) and len(np.unique(x)) > 0.99 * x.size)
 
 
 @pytest.mark.parametrize("explore", [True, False])

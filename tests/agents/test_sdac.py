@@ -1,4 +1,4 @@
-"""SDAC: reverse-sampled denoising by hand, and what its policy step consults."""
+"""SDAC: its reverse-sampled denoising loss, and the critics its policy step uses."""
 
 from __future__ import annotations
 
@@ -7,30 +7,22 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from parts import KEY, SPEC, make_batch, make_state, update
 
-from langevinrl.agents.sdac import SDAC, State
+from langevinrl.agents.sdac import SDAC
 from langevinrl.losses import reverse_denoising
 from langevinrl.samplers.diffusion import Schedule, make_schedule
-from langevinrl.types import Array, Batch, PyTree, Spec
+from langevinrl.types import Array, PyTree
 
-SPEC = Spec(obs_dim=3, act_dim=2, act_bound=2.0)
-KEY = jax.random.key(11)
 AGENT = SDAC(SPEC, hidden=(8, 8), num_steps=4, best_of=2, num_noises=16, critic_learning_rate=0.1)
-OBS, NEXT_OBS, ACTION = (
-    jax.random.normal(jax.random.fold_in(KEY, i), (6, n)) for i, n in enumerate((3, 3, 2))
-)
-BATCH = Batch(OBS, ACTION, OBS[:, 0], jnp.ones(6), NEXT_OBS, jnp.arange(6), {})
-
-
-def warm_state(alpha: float) -> State:
-    state = jax.jit(AGENT.init)(KEY)
-    return state._replace(temperature=state.temperature._replace(params=jnp.log(alpha)))
+BATCH = make_batch(6)
+OBS, ACTION = BATCH.obs, BATCH.action
 
 
 def best_noise(
     schedule: Schedule, clean: Array, log_weight: Any, num_noises: int, bound: float
 ) -> Any:
-    """Noisy actions, their steps, and the prediction that minimises the loss at each."""
+    """Return noisy actions, their steps, and the predictions that minimise the loss."""
 
     def loss(guess: Array) -> tuple[Array, list[Array]]:
         seen: list[Array] = []
@@ -42,16 +34,14 @@ def best_noise(
         sizes = {"num_noises": num_noises, "bound": bound}
         return reverse_denoising(predict, schedule, clean, log_weight, KEY, **sizes), seen
 
-    # A sum over k of p (guess - noise)² / KBA: quadratic, and its slope at 0 is -2 p noise / KBA.
-    slope, (x, t) = jax.jit(jax.grad(loss, has_aux=True))(jnp.zeros_like(clean))
-    return x, t, -slope * num_noises * clean.size / 2
+    # The loss is Σ_k p (guess - noise)² / KBA; its gradient at 0 is -2 p noise / KBA.
+    gradient, (x, t) = jax.jit(jax.grad(loss, has_aux=True))(jnp.zeros_like(clean))
+    return x, t, -gradient * num_noises * clean.size / 2
 
 
-def test_loss_by_hand() -> None:
-    schedule, bar = (
-        make_schedule("linear", 20, 0.8),
-        np.cumprod(1 - 0.8 * np.linspace(1e-4, 0.999, 20)),
-    )
+def test_loss_equals_the_formula() -> None:
+    schedule = make_schedule("linear", 20, 0.8)
+    bar = np.cumprod(1 - 0.8 * np.linspace(1e-4, 0.999, 20))
 
     def log_weight(candidates: Array) -> Array:
         return 3 * candidates[..., 0] - jnp.square(candidates[..., 1])
@@ -80,7 +70,7 @@ def test_loss_by_hand() -> None:
     np.testing.assert_allclose(loss, total / (5 * 6 * 2), rtol=1e-4)
 
 
-def test_constant_value_asks_for_the_average_noise() -> None:
+def test_constant_value_gives_the_average_noise() -> None:
     schedule, clean = make_schedule("linear", 20, 0.8), jnp.zeros((500, 2))
     _, _, wanted = best_noise(schedule, clean, lambda c: 7.0 + 0 * c[..., 0], 64, 1.0)
     noise = jax.random.normal(jax.random.split(KEY, 3)[2], (64, 500, 2))
@@ -88,21 +78,22 @@ def test_constant_value_asks_for_the_average_noise() -> None:
     np.testing.assert_allclose(np.asarray(wanted).mean(), 0.0, atol=0.02)
 
 
-def test_noise_is_that_of_the_boltzmann_density() -> None:
+def test_minimum_is_the_expected_noise_of_the_boltzmann_density() -> None:
     # For exp(Q) Gaussian, the noise expected at x is known: sqrt(1 - ᾱ)(x - sqrt(ᾱ) m) / total.
-    schedule, mean, spread = make_schedule("linear", 20, 0.3), 0.4, 0.8
-    clean = mean + spread * jax.random.normal(KEY, (200, 1))
-    log_weight = lambda c: -jnp.square(c[..., 0] - mean) / (2 * spread**2)  # noqa: E731
+    schedule, mean, std = make_schedule("linear", 20, 0.3), 0.4, 0.8
+    clean = mean + std * jax.random.normal(KEY, (200, 1))
+    log_weight = lambda c: -jnp.square(c[..., 0] - mean) / (2 * std**2)  # noqa: E731
     x, t, wanted = best_noise(schedule, clean, log_weight, 4_000, 50.0)
     bar = np.asarray(schedule.alpha_bar)[np.asarray(t)][:, None]
-    exact = np.sqrt(1 - bar) * (x - np.sqrt(bar) * mean) / (bar * spread**2 + 1 - bar)
+    exact = np.sqrt(1 - bar) * (x - np.sqrt(bar) * mean) / (bar * std**2 + 1 - bar)
     np.testing.assert_allclose(wanted, exact, atol=0.25)
     assert float(np.abs(wanted - exact).mean()) < 0.03
 
 
-def test_policy_step_consults_critics_and_temperature_before_the_update() -> None:
-    state = warm_state(2.0)
-    after = jax.jit(AGENT.update)(state, BATCH, KEY)
+def test_policy_step_uses_critics_and_temperature_before_the_update() -> None:
+    state = make_state(AGENT)
+    state = state._replace(temperature=state.temperature._replace(params=jnp.log(2.0)))
+    after = update(AGENT, state, BATCH)
     action_key, noise_key = jax.random.split(jax.random.split(KEY)[1])
     action = jax.jit(AGENT._explore)(state, OBS, action_key)
 
@@ -112,15 +103,14 @@ def test_policy_step_consults_critics_and_temperature_before_the_update() -> Non
             lambda x, t: AGENT.actor.network.apply(state.actor.params, OBS, x, t),
             make_schedule("linear", 4, 0.8),
             action,
-            lambda c: 5.0 / 2.0 * AGENT.critic.apply(critic, OBS, c).min(axis=0),
+            lambda c: 5.0 / 2.0 * AGENT.critics.network.apply(critic, OBS, c).min(axis=0),
             noise_key,
             num_noises=16,
             bound=2.0,
         )
 
-    np.testing.assert_allclose(
-        after.metrics["policy/denoising"], loss_by(state.critic.params), rtol=1e-4
-    )
-    assert abs(loss_by(after.state.critic.params) - loss_by(state.critic.params)) > 1e-4
+    loss = loss_by(state.critic.params)
+    np.testing.assert_allclose(after.metrics["policy/denoising"], loss, rtol=1e-4)
+    assert abs(loss_by(after.state.critic.params) - loss) > 1e-4
     assert int(after.state.critic.opt_state[0].count) == 1
-    assert float(after.metrics["temperature/alpha"]) < 2.0  # fires at the first update
+    assert float(after.metrics["temperature/alpha"]) < 2.0  # moves at the first update

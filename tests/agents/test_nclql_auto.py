@@ -1,0 +1,159 @@
+"""NC-LQL with automatic temperature: w from the gradient, its chain, and its update by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from parts import KEY, SPEC, act, assert_near, make_batch, make_state, update
+
+from langevinrl.agents.nclql_auto import NCLQLAuto, State
+from langevinrl.agents.parts import GradientStats
+from langevinrl.errors import UserError
+from langevinrl.types import Array, PyTree, Spec
+
+AGENT = NCLQLAuto(SPEC, hidden=(8, 8), learning_rate=1e-2)
+BATCH = make_batch(16)
+EMPTY = GradientStats(jnp.zeros(()), jnp.zeros(()))
+
+
+def measured_state(scale: float = 1.0) -> State:
+    """Return a state with critics times `scale` and gradient statistics of those critics."""
+    params = AGENT.init(jax.random.key(0)).critic.params
+    last = jax.tree.map(lambda leaf: scale * leaf, params["body"]["layers"][-1])
+    params["body"]["layers"][-1] = last
+    value = AGENT._followed(params, BATCH.obs)
+    gradient = jax.grad(lambda a: value(a, AGENT.clean).sum())(BATCH.action)
+    state = make_state(AGENT)
+    return State(state.critic._replace(params=params), EMPTY.update(gradient))
+
+
+@pytest.mark.parametrize("act_dim", [1, 2, 6])
+@pytest.mark.parametrize("curvature", [0.3, 40.0])
+def test_weight_gives_a_gaussian_peak_the_requested_deviation(
+    act_dim: int, curvature: float
+) -> None:
+    """For Q = -k‖a‖²/2, exp(wQ) has standard deviation s if w = 1 / (k s²)."""
+    agent = NCLQLAuto(Spec(3, act_dim, act_bound=2.0), spread=0.1)
+    std = 0.1 * 2.0
+    action = std * jax.random.normal(KEY, (20_000, act_dim))
+    stats = EMPTY.update(-curvature * action)
+    np.testing.assert_allclose(agent.weight(stats), 1 / (curvature * std**2), rtol=0.03)
+
+
+def test_weight_is_zero_before_the_first_update_and_finite_without_gradient() -> None:
+    assert float(AGENT.weight(EMPTY)) == 0.0
+    assert np.isfinite(AGENT.weight(EMPTY.update(jnp.zeros((16, 2)))))
+
+
+def test_gradient_size_is_a_running_mean_without_initial_bias() -> None:
+    small, large = jnp.full((5, 2), 1.0), jnp.full((5, 2), 3.0)
+    first = EMPTY.update(small)
+    np.testing.assert_allclose(first.update(small).norm, first.norm, rtol=1e-6)
+    after = first.update(large)
+    expected = first.norm * np.sqrt((0.99 + 9.0) / 1.99)
+    np.testing.assert_allclose(after.norm, expected, rtol=1e-5)
+    outlier = small.at[0].set(1e6)  # the median of the batch ignores it
+    np.testing.assert_allclose(EMPTY.update(outlier).norm, first.norm, rtol=1e-6)
+
+
+def test_policy_does_not_depend_on_the_scale_of_rewards() -> None:
+    actions = [act(AGENT, measured_state(scale), BATCH.obs) for scale in (1.0, 8.0)]
+    np.testing.assert_array_equal(*actions)
+    assert (np.abs(actions[0]) < 2).any()
+
+
+def test_chain_at_the_last_level_has_the_requested_deviation() -> None:
+    """On a quadratic value whose w was measured, many steps give standard deviation s."""
+    agent = NCLQLAuto(Spec(3, 1, act_bound=2.0), spread=0.1, num_levels=2, steps_per_level=30)
+    state = agent.init(KEY)._replace(
+        gradient=EMPTY.update(0.2 * jax.random.normal(KEY, (9_999, 1)))
+    )
+    noise = agent.noise(KEY, 10_000)
+
+    class Quadratic(NCLQLAuto):
+        def _followed(self, params: PyTree, obs: Array) -> Any:
+            return lambda action, level: -jnp.square(action).sum(axis=-1) / 2
+
+    quadratic = Quadratic(agent.spec, spread=0.1, num_levels=2, steps_per_level=30)
+    end = quadratic.trace(state, jnp.zeros((10_000, 3)), noise)[-1]
+    # Clipping of the few longest drifts widens the tails by a few percent.
+    np.testing.assert_allclose(end.std(), 0.2, rtol=0.05)
+    np.testing.assert_allclose(quadratic.plan.noise_std, 0.75**0.5 * 0.2, rtol=1e-6)
+
+
+def test_evaluation_by_climbing_ignores_the_noise_of_the_steps() -> None:
+    state, obs, noise = measured_state(), BATCH.obs, AGENT.noise(KEY, 16)
+    other = noise._replace(steps=noise.steps[::-1] + 0.5)
+
+    def same(agent: NCLQLAuto, explore: bool) -> bool:
+        actions = [agent.policy(state, obs, n, explore=explore) for n in (noise, other)]
+        return np.array_equal(*actions)
+
+    draw = replace(AGENT, evaluation="draw")
+    assert same(AGENT, explore=False)
+    assert not same(AGENT, explore=True) and not same(draw, explore=False)
+    climbed = AGENT.policy(state, obs, noise, explore=False)
+    np.testing.assert_array_equal(draw.refine(state, obs, other), climbed)
+
+
+def test_one_critic_leads_the_chain_and_both_choose_among_its_ends() -> None:
+    state, obs = measured_state(), BATCH.obs
+    flipped = jax.tree.map(lambda leaf: leaf.at[1].multiply(-1.0), state.critic.params)
+    other = state._replace(critic=state.critic._replace(params=flipped))
+    np.testing.assert_array_equal(act(AGENT, state, obs), act(AGENT, other, obs))
+    for fields in ({"score_critics": "both"}, {"best_of": 8}):
+        agent = replace(AGENT, **fields)  # type: ignore[arg-type]
+        assert not np.array_equal(act(agent, state, obs), act(agent, other, obs))
+
+
+def test_one_update_equals_the_formula() -> None:
+    state, batch = measured_state(), BATCH
+    q, params = AGENT.critic.apply, state.critic.params
+    next_key, level_key, noise_key = jax.random.split(KEY, 3)
+    next_action = act(AGENT, state, batch.next_obs, next_key)
+    next_q = np.asarray(q(state.critic.target_params, batch.next_obs, next_action, 4))
+    y = 2.0 * np.asarray(batch.reward) + 0.99 * np.asarray(batch.bootstrap) * next_q.min(0)
+    level = np.asarray(jax.random.randint(level_key, (16,), 0, 4))
+    z = np.asarray(jax.random.normal(noise_key, (16, 2)))
+    sigmas = np.geomspace(2.0, 0.4, 5)  # from the box to s
+    noisy = jnp.asarray(np.asarray(batch.action) + sigmas[level, None] * z, jnp.float32)
+    anchor = np.asarray(q(params, batch.obs, batch.action, 4)).mean(0)
+
+    def loss(p: PyTree) -> Array:
+        error = q(p, batch.obs, batch.action, 4) - y[None]
+        smoothed = q(p, batch.obs, noisy, jnp.asarray(level)) - anchor[None]
+        return (jnp.square(error) + jnp.square(smoothed)).mean(axis=1).sum()
+
+    value, grads = jax.jit(jax.value_and_grad(loss))(params)
+    change, _ = optax.adam(1e-2).update(grads, state.critic.opt_state)
+    expected = optax.apply_updates(params, change)
+    after, metrics, _ = update(AGENT, state, batch)
+    assert_near(after.critic.params, expected)
+    target = optax.incremental_update(expected, state.critic.target_params, 0.05)
+    assert_near(after.critic.target_params, target)
+    np.testing.assert_allclose(metrics["critic/joint"], value, rtol=1e-4)
+    # The gradient is measured where the next actions end, with the critic before this update.
+    first = jax.grad(lambda a: q(params, batch.next_obs, a, 4)[0].sum())
+    gradient = first(jnp.asarray(next_action))
+    assert_near(after.gradient, state.gradient.update(gradient))
+    np.testing.assert_allclose(metrics["temperature/weight"], AGENT.weight(after.gradient))
+    np.testing.assert_allclose(AGENT.policy_weight(after), 2.0 * AGENT.weight(after.gradient))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_levels": 1}, "num_levels is 1; expected at least 2"),
+        ({"spread": 0.0}, "spread is 0; expected between 0 and 1"),
+        ({"spread": 1.0}, "spread is 1; expected between 0 and 1"),
+    ],
+)
+def test_levels_and_spread_are_validated(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        NCLQLAuto(SPEC, **fields)
