@@ -1,4 +1,4 @@
-"""QVPO: its weights, its entropy part, and where the gradient goes."""
+"""QVPO: its weights, its entropy part and its policy gradient."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ACTOR_KEY = jax.random.split(KEY)[1]
 
 
 def start(value: float) -> State:
-    """A state whose critics are worth about `value` everywhere."""
+    """Return a state whose critics give about `value` everywhere."""
     state = INIT(KEY)
     params = state.critic.params
     params["body"]["layers"][-1]["bias"] += value
@@ -33,7 +33,7 @@ def start(value: float) -> State:
 
 
 def loss_by_hand(params: PyTree, action: Array, weight: Array, omega: float) -> Array:
-    """Best actions and two uniform copies, as 18 plain rows."""
+    """Return the loss of best actions and two uniform copies, as 18 rows."""
     _, uniform_key, _, noise_key = jax.random.split(ACTOR_KEY, 4)
     uniform = jax.random.uniform(uniform_key, (2, 6, 2), minval=-2.0, maxval=2.0)
     obs = jnp.tile(BATCH.obs, (3, 1))
@@ -47,13 +47,13 @@ def loss_by_hand(params: PyTree, action: Array, weight: Array, omega: float) -> 
     return denoising(predict, AGENT.actor.schedule, clean, weights, noise_key)
 
 
-def test_weights_by_hand() -> None:
+def test_weights_equal_the_formulas() -> None:
     q = jnp.array([[3.0, 0.5, -2.0, 1.0], [5.0, 0.2, -4.0, 1.0]])
     np.testing.assert_allclose(cutoff_weight(q), [5.0, 0.0, 0.0, 0.0])
     np.testing.assert_allclose(advantage_weight(q), [1.0, 0.15, 1.0, 0.0], rtol=1e-6)
 
 
-def test_weight_of_uniform_actions_falls_and_stays() -> None:
+def test_weight_of_uniform_actions_decays_to_its_final_value() -> None:
     for k, omega in ((0, 0.02), (100_000, 0.01), (180_000, 0.002), (10**6, 0.002)):
         state = start(0.0)._replace(updates=jnp.asarray(k, jnp.int32))
         metrics = UPDATE(state, BATCH, KEY).metrics
@@ -61,33 +61,37 @@ def test_weight_of_uniform_actions_falls_and_stays() -> None:
 
 
 @jax.jit
-def judged(state: State) -> tuple[Array, Array]:
-    """Candidates at the batch's states, and their values by critics already updated."""
+def candidates_and_values(state: State) -> tuple[Array, Array]:
+    """Return candidates at the batch's states and their values by the updated critics."""
     next_key = jax.random.split(KEY)[0]
-    next_action = AGENT._choose(state.actor.params, state.critic.params, BATCH.next_obs, next_key)
+    candidates = AGENT.actor.sample(state.actor.params, BATCH.next_obs, AGENT.noise(next_key, 6))
+    next_action = AGENT.critics.choose(state.critic.params, BATCH.next_obs, candidates)
     backup = AGENT.critics.backup(state.critic, BATCH, next_action)
     critic = AGENT.critics.update_critic(state.critic, BATCH, backup).params
     draw_key = jax.random.split(ACTOR_KEY, 4)[0]
-    candidates = AGENT.actor.sample(state.actor.params, BATCH.obs, 3, draw_key)
-    return candidates, AGENT.critic.apply(critic, BATCH.obs, candidates).min(axis=0)
+    noise = AGENT.actor.noise(draw_key, 6, 3)
+    candidates = AGENT.actor.sample(state.actor.params, BATCH.obs, noise)
+    return candidates, AGENT.critics.network.apply(critic, BATCH.obs, candidates).min(axis=0)
 
 
-def test_policy_gradient_sees_constant_weights() -> None:
+def test_policy_gradient_treats_weights_as_constants() -> None:
     state = start(3.0)
     after = UPDATE(state, BATCH, KEY)
-    candidates, q = (np.asarray(x) for x in judged(state))
+    candidates, q = (np.asarray(x) for x in candidates_and_values(state))
     action, weight = candidates[q.argmax(axis=0), np.arange(6)], q.max(axis=0)
     assert weight.min() > 1.0
 
-    slope = jax.jit(jax.value_and_grad(loss_by_hand))
-    loss, grads = slope(state.actor.params, jnp.asarray(action), jnp.asarray(weight), 0.02)
+    loss_and_gradient = jax.jit(jax.value_and_grad(loss_by_hand))
+    loss, grads = loss_and_gradient(
+        state.actor.params, jnp.asarray(action), jnp.asarray(weight), 0.02
+    )
     np.testing.assert_allclose(after.metrics["policy/denoising"], loss, rtol=1e-4)
     first_moment = after.state.actor.opt_state[0].mu  # a tenth of the gradient after one step
     for mu, grad in zip(jax.tree.leaves(first_moment), jax.tree.leaves(grads), strict=True):
         np.testing.assert_allclose(mu, 0.1 * grad, atol=1e-5)
 
 
-def test_gradient_passes_through_the_weights_if_told() -> None:
+def test_weight_gradient_changes_the_gradient_and_not_the_loss() -> None:
     state = start(3.0)
     passing = jax.jit(replace(AGENT, weight_gradient=True).update)
     actors = [update(state, BATCH, KEY).state.actor for update in (UPDATE, passing)]
@@ -96,7 +100,7 @@ def test_gradient_passes_through_the_weights_if_told() -> None:
     assert max(float(jnp.abs(a - b).max()) for a, b in zip(*moments, strict=True)) > 1e-5
 
 
-def test_nothing_is_learned_from_values_below_the_cut() -> None:
+def test_values_below_the_cutoff_leave_the_policy_unchanged() -> None:
     state = start(-5.0)
     after = UPDATE(state, BATCH, KEY).state.actor
     for old, new in zip(
@@ -105,7 +109,7 @@ def test_nothing_is_learned_from_values_below_the_cut() -> None:
         np.testing.assert_array_equal(old, new)
 
 
-def test_advantage_needs_candidates_to_compare() -> None:
+def test_advantage_weights_need_several_candidates() -> None:
     with pytest.raises(UserError, match="only one"):
         replace(AGENT, weights="advantage", best_of=1)
     with pytest.raises(UserError, match="only one"):
@@ -113,7 +117,7 @@ def test_advantage_needs_candidates_to_compare() -> None:
     assert replace(AGENT, weights="advantage", best_of=1, policy_best_of=64).best_of == 1
 
 
-def test_policy_may_learn_from_more_chains_than_it_acts_by(
+def test_policy_best_of_sets_the_chains_the_policy_learns_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shapes: list[Any] = []
@@ -129,7 +133,7 @@ def test_policy_may_learn_from_more_chains_than_it_acts_by(
     assert set(shapes) == {(3, 6, 2), (5, 6, 2)}
 
 
-def test_elements_are_shuffled_across_features_as_released() -> None:
+def test_shuffle_mixes_elements_across_features() -> None:
     obs, weight = jnp.arange(12.0).reshape(4, 3), jnp.tile(jnp.arange(4.0), (10, 1))
     states, shuffled = _mix(obs, weight, KEY)
     assert states.shape == (11, 4, 3) and shuffled.shape == (10, 4)
@@ -139,7 +143,7 @@ def test_elements_are_shuffled_across_features_as_released() -> None:
     assert (np.asarray(states[1:]) % 3 != np.arange(3.0)).any()  # features change places
 
 
-def test_released_readings_run_together() -> None:
+def test_all_three_bugs_of_the_released_code_run_together() -> None:
     agent = replace(AGENT, weight_gradient=True, repeat_critic_step=True, shuffle="elements")
     after = jax.jit(agent.update)(start(3.0), BATCH, KEY)
     assert int(after.state.critic.opt_state[0].count) == 2
