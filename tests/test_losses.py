@@ -1,4 +1,4 @@
-"""Each loss against a value worked by hand."""
+"""Losses compared with values worked by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl.losses import distributional, squared, td_backup, temperature
+from langevinrl.losses import (
+    distributional,
+    gaussian_backup,
+    gaussian_entropy,
+    squared,
+    td_backup,
+    temperature,
+)
 from langevinrl.types import Batch
 
 
@@ -17,27 +24,51 @@ def batch_of(reward: list[float], bootstrap: list[float]) -> Batch:
     return Batch(blank, blank, jnp.array(reward), jnp.array(bootstrap), blank, jnp.arange(rows), {})
 
 
-def test_td_backup_takes_the_least_member_and_stops_at_a_true_end() -> None:
+def test_td_backup_uses_the_smallest_member_and_stops_at_a_termination() -> None:
     next_q = jnp.array([[1.0, 5.0, 2.0], [3.0, 4.0, 2.0]])
     batch = batch_of([10.0, -10.0, 1.0], [1.0, 1.0, 0.0])
     backup = td_backup(next_q, batch, gamma=0.9, reward_scale=0.2)
     np.testing.assert_allclose(backup, [2 + 0.9 * 1, -2 + 0.9 * 4, 0.2], rtol=1e-6)
 
 
-def test_squared_sums_members_and_averages_rows() -> None:
+def test_squared_error_is_summed_over_members_and_averaged_over_rows() -> None:
     error = jnp.array([[1.0, -2.0], [0.0, 3.0]])
     assert float(squared(error)) == pytest.approx((1 + 4) / 2 + (0 + 9) / 2)
 
 
-def test_temperature_rises_when_entropy_is_short() -> None:
-    assert float(temperature(jnp.float32(2.0), jnp.float32(-3.0), -1.0)) == pytest.approx(-4.0)
+@pytest.mark.parametrize(
+    ("log_alpha", "entropy", "target", "loss"),
+    [(2.0, -3.0, -1.0, -4.0), (1.0, -1.5, -2.0, 0.5), (-0.5, 0.5, -2.0, -1.25)],
+)
+def test_temperature_loss_is_log_alpha_times_the_surplus_of_entropy(
+    log_alpha: float, entropy: float, target: float, loss: float
+) -> None:
+    value = temperature(jnp.float32(log_alpha), jnp.float32(entropy), target)
+    assert float(value) == pytest.approx(loss)
 
 
-def test_distributional_loss_has_the_gradients_of_the_formula() -> None:
+def test_entropy_of_gaussian_noise() -> None:
+    # One axis of standard deviation 1 has log sqrt(2πe) = 1.4189385 nats; 0.1 has log 10 less.
+    np.testing.assert_allclose(gaussian_entropy(jnp.asarray(1.0), 1), 1.4189385, rtol=1e-6)
+    three = gaussian_entropy(jnp.asarray(0.1), 3)
+    np.testing.assert_allclose(three, 3 * (1.4189385 - 2.3025851), rtol=1e-5)
+
+
+def test_gaussian_backups_use_the_member_with_the_smaller_mean() -> None:
+    mean = jnp.array([[2.0, 2.0, -3.0], [-1.0, -1.0, 0.0]])
+    std = jnp.array([[0.1, 0.1, 0.5], [0.7, 0.7, 0.1]])
+    batch, z = batch_of([10.0, -10.0, 1.0], [1.0, 0.0, 1.0]), jnp.array([4.0, 1.0, -1.0])
+    y, drawn = gaussian_backup(mean, std, z, batch, gamma=0.9, reward_scale=0.2)
+    np.testing.assert_allclose(y, [2 - 0.9, -2, 0.2 - 2.7], rtol=1e-5)
+    # z is clipped to 3, and a terminated row adds no noise.
+    np.testing.assert_allclose(drawn - y, [0.9 * 0.7 * 3, 0, -0.9 * 0.5], rtol=1e-5)
+
+
+def test_gradients_of_the_distributional_loss_equal_the_formula() -> None:
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=(2, 5)), rng.uniform(0.1, 2.0, size=(2, 5))
     y, drawn = rng.normal(size=5), 3 * rng.normal(size=5)
-    spread = np.array([0.2, 2.0])  # so that some drawn backups are cut
+    spread = np.array([0.2, 2.0])  # so that some drawn backups are clipped
     b = spread[:, None]
     near = mean + np.clip(drawn - mean, -3 * b, 3 * b)
     assert (near != drawn).any() and np.isclose(near, drawn).any()
@@ -48,5 +79,5 @@ def test_distributional_loss_has_the_gradients_of_the_formula() -> None:
     grads = jax.grad(distributional, argnums=(0, 1))(*moments, *rest)
     np.testing.assert_allclose(grads[0], by_mean, rtol=1e-4)
     np.testing.assert_allclose(grads[1], by_std, rtol=1e-4, atol=1e-6)
-    value = (by_mean * mean + by_std * std).sum()  # linear in what is differentiated
+    value = (by_mean * mean + by_std * std).sum()  # the loss is linear in mean and std
     np.testing.assert_allclose(distributional(*moments, *rest), value, rtol=1e-4)

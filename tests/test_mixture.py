@@ -1,4 +1,4 @@
-"""Mixtures against hand-worked values and against scikit-learn's fit of the same points."""
+"""Gaussian mixtures compared with hand-worked values and with scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from langevinrl.mixture import FLOOR, Mixture, entropy, fit, log_density, mean_entropy
 
 KEY = jax.random.key(3)
-FIT = jax.jit(fit, static_argnums=1)  # few shapes below: compiling is most of the time
+FIT = jax.jit(fit, static_argnums=1)
 MEAN_ENTROPY = jax.jit(mean_entropy, static_argnums=1)
 BY_HAND = Mixture(
     weight=jnp.array([0.25, 0.75]),
@@ -19,12 +19,12 @@ BY_HAND = Mixture(
 )
 
 
-def clusters(spread: float, size: int = 200, seed: int = 0) -> np.ndarray:
-    """Points about three corners of a triangle with sides of about 2."""
+def clusters(std: float, size: int = 200, seed: int = 0) -> np.ndarray:
+    """Return points around three corners of a triangle with sides of about 2."""
     rng = np.random.default_rng(seed)
     corners = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.7]])
     member = rng.choice(3, size, p=[0.5, 0.3, 0.2])
-    return (corners[member] + spread * rng.normal(size=(size, 2))).astype(np.float32)
+    return (corners[member] + std * rng.normal(size=(size, 2))).astype(np.float32)
 
 
 def covariances(mixture: Mixture) -> np.ndarray:
@@ -37,7 +37,7 @@ def entropy_by_hand(weight: np.ndarray, covariance: np.ndarray) -> float:
     return float((weight * (-np.log(weight) + log_volume / 2)).sum())
 
 
-def test_entropy_is_that_of_component_and_point() -> None:
+def test_entropy_sums_component_and_point() -> None:
     expected = entropy_by_hand(np.array([0.25, 0.75]), covariances(BY_HAND))
     np.testing.assert_allclose(entropy(BY_HAND), expected, rtol=1e-5)
 
@@ -47,7 +47,7 @@ def test_entropy_of_one_gaussian_is_exact() -> None:
     np.testing.assert_allclose(entropy(one), 1.5 * np.log(2 * np.pi * np.e * 0.04), rtol=1e-5)
 
 
-def test_log_density_by_hand() -> None:
+def test_log_density_equals_the_formula() -> None:
     points = np.array([[0.1, 0.9], [1.0, 1.0], [3.0, -2.0]])
     density = np.zeros(3)
     for weight, mean, covariance in zip(
@@ -61,7 +61,7 @@ def test_log_density_by_hand() -> None:
     np.testing.assert_allclose(value, np.log(density), rtol=1e-4)
 
 
-def test_one_component_is_the_points_own_gaussian() -> None:
+def test_one_component_has_the_mean_and_covariance_of_the_points() -> None:
     points = clusters(0.5)
     mixture = FIT(jnp.asarray(points), 1, KEY)
     np.testing.assert_allclose(mixture.mean[0], points.mean(axis=0), atol=1e-5)
@@ -69,11 +69,11 @@ def test_one_component_is_the_points_own_gaussian() -> None:
     np.testing.assert_allclose(covariances(mixture)[0], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("spread", [0.1, 0.5])
-def test_clusters_are_found_as_scikit_learn_finds_them(spread: float) -> None:
-    # The wide ones overlap, so that some dozen steps and the rule for stopping matter too.
+@pytest.mark.parametrize("std", [0.1, 0.5])
+def test_clusters_equal_those_of_scikit_learn(std: float) -> None:
+    # The wide clusters overlap, so the fit takes a dozen steps and depends on the stopping rule.
     reference = pytest.importorskip("sklearn.mixture").GaussianMixture(3, random_state=0)
-    points = clusters(spread)
+    points = clusters(std)
     reference.fit(points.astype(np.float64))
     mixture = FIT(jnp.asarray(points), 3, KEY)
     ours, theirs = np.argsort(mixture.mean[:, 0]), np.argsort(reference.means_[:, 0])
@@ -86,14 +86,14 @@ def test_clusters_are_found_as_scikit_learn_finds_them(spread: float) -> None:
     np.testing.assert_allclose(score, reference.score(points.astype(np.float64)), atol=2e-3)
 
 
-@pytest.mark.parametrize(("size", "spread", "margin"), [(6, 0.8, 0.5), (17, 0.5, 0.2)])
+@pytest.mark.parametrize(("size", "std", "margin"), [(6, 0.8, 0.5), (17, 0.5, 0.2)])
 def test_entropy_of_clipped_actions_agrees_with_scikit_learn(
-    size: int, spread: float, margin: float
+    size: int, std: float, margin: float
 ) -> None:
-    # Such clouds have many optima, and starts differ: the mean over states is what must agree.
+    # There are many optima and the starts differ, so the mean over states is compared.
     reference = pytest.importorskip("sklearn.mixture").GaussianMixture
     rng = np.random.default_rng(1)
-    points = np.clip(spread * rng.normal(size=(200, 24, size)), -1, 1).astype(np.float32)
+    points = np.clip(std * rng.normal(size=(200, 24, size)), -1, 1).astype(np.float32)
     theirs = []
     for state in range(points.shape[1]):
         model = reference(3, random_state=0).fit(points[:, state].astype(np.float64))
@@ -102,8 +102,8 @@ def test_entropy_of_clipped_actions_agrees_with_scikit_learn(
     assert abs(float(ours) - np.mean(theirs)) < margin
 
 
-def test_a_flat_cloud_is_fitted_as_scikit_learn_fits_it() -> None:
-    # A line in six dimensions: five directions have the floor and rounding for their variance.
+def test_points_on_a_line_are_fitted_as_by_scikit_learn() -> None:
+    # A line in six dimensions: five directions have no variance but the floor and rounding.
     reference = pytest.importorskip("sklearn.mixture").GaussianMixture(3, random_state=0)
     points = np.linspace(-1, 1, 200, dtype=np.float32)[:, None] * np.ones((1, 6), np.float32)
     reference.fit(points.astype(np.float64))
@@ -111,20 +111,20 @@ def test_a_flat_cloud_is_fitted_as_scikit_learn_fits_it() -> None:
     np.testing.assert_allclose(entropy(FIT(jnp.asarray(points), 3, KEY)), expected, atol=0.1)
 
 
-def test_equal_points_have_the_floor_for_their_variance() -> None:
+def test_equal_points_have_the_smallest_variance() -> None:
     mixture = FIT(jnp.full((200, 2), 0.3), 3, KEY)
     expected = np.log(2 * np.pi * np.e * FLOOR)
     np.testing.assert_allclose(entropy(mixture), expected, rtol=1e-4)
 
 
-def test_fewer_places_than_axes_stay_finite() -> None:
+def test_fewer_distinct_points_than_axes_stay_finite() -> None:
     points = jnp.tile(0.7 * jax.random.normal(KEY, (5, 6)), (40, 1))
     mixture = FIT(points, 3, KEY)
     assert np.isfinite(entropy(mixture)) and np.isfinite(log_density(mixture, points)).all()
 
 
-def test_each_state_is_fitted_as_if_alone() -> None:
-    # Mapped together, the slow state must not carry the quick one past its own stop.
+def test_states_are_fitted_independently() -> None:
+    # Each state stops by its own criterion.
     quick, slow = jnp.asarray(clusters(0.1)), jnp.asarray(clusters(0.9, seed=1))
     keys = jax.random.split(KEY, 2)
     alone = [entropy(FIT(points, 3, k)) for points, k in zip((quick, slow), keys, strict=True)]
@@ -132,7 +132,7 @@ def test_each_state_is_fitted_as_if_alone() -> None:
     np.testing.assert_allclose(together, np.mean(alone), rtol=1e-4)
 
 
-def test_going_on_past_the_stop_overfits() -> None:
+def test_more_iterations_than_the_default_overfit() -> None:
     points = jnp.asarray(clusters(0.9, seed=1))
     stopped, on = FIT(points, 3, KEY), FIT(points, 3, KEY, 300, 0.0)
     assert log_density(on, points).mean() > log_density(stopped, points).mean()
