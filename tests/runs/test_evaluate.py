@@ -1,10 +1,10 @@
-"""Evaluation: a function of the state alone, whoever else is playing (oracle 20)."""
+"""Evaluation episodes: a function of the state alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,8 @@ import toys
 
 from langevinrl.agents.nclql import NCLQL
 from langevinrl.envs.factory import EnvFactory
-from langevinrl.runs.evaluate import Episode, Evaluator, observation_seed, policy
+from langevinrl.runs.evaluate import Episode, Evaluator
+from langevinrl.runs.policy import observation_seed, seeded_action
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
 OBS = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
@@ -22,42 +23,44 @@ OBS = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
 
 @dataclass(frozen=True)
 class Constant:
-    """Acts as its state says, plus, if asked, a draw from its key; never learns."""
+    """An agent whose action is its state plus scaled noise."""
 
     columns: ClassVar[dict[str, str]] = {}
     spec: Spec
-    noise: float = 0.0
+    scale: float = 0.0
 
     def init(self, key: Key) -> PyTree:
         del key
         return jnp.zeros(())
 
-    def act(self, state: PyTree, obs: Array, key: Key, *, explore: bool) -> Array:
+    def noise(self, key: Key, num: int) -> PyTree:
+        return jax.random.uniform(key, (num, self.spec.act_dim), minval=-1.0)
+
+    def policy(self, state: PyTree, obs: Array, noise: PyTree, *, explore: bool) -> Array:
         assert not explore
-        shape = (len(obs), self.spec.act_dim)
-        return state + self.noise * jax.random.uniform(key, shape, minval=-1.0)
+        return state + self.scale * noise
 
     def update(self, state: PyTree, batch: Batch, key: Key) -> Update:
         raise NotImplementedError
 
 
 def draws(obs: np.ndarray) -> np.ndarray:
-    """What an agent that is nothing but its key does."""
-    agent = Constant(Spec(obs.shape[1], 2), noise=1.0)
-    return np.asarray(policy(agent, jnp.zeros(()), obs, observation_seed(obs)))  # type: ignore[arg-type]
+    """Return the actions of an agent that only adds noise."""
+    agent: Any = Constant(Spec(obs.shape[1], 2), scale=1.0)
+    return np.asarray(seeded_action(agent, "keyed", jnp.zeros(()), obs, observation_seed(obs)))  # type: ignore[arg-type]
 
 
 def play(
-    env: str | EnvFactory, num_episodes: int, seed: int = 0, noise: float = 0.0, act_dim: int = 1
+    env: str | EnvFactory, num_episodes: int, seed: int = 0, scale: float = 0.0, act_dim: int = 1
 ) -> list[Episode]:
-    evaluator = Evaluator(Constant(Spec(3, act_dim), noise), env, [0], num_episodes)
+    evaluator = Evaluator(Constant(Spec(3, act_dim), scale), env, [0], num_episodes)
     try:
         return evaluator.play(jnp.zeros(1), seed)
     finally:
         evaluator.close()
 
 
-def test_the_seed_is_the_bits_of_mean_times_deviation() -> None:
+def test_seed_is_the_bits_of_mean_times_deviation() -> None:
     obs = np.array([[1.0, 3.0], [-1.0, -3.0], [0.0, 0.0]], np.float32)
     bits = np.array([2.0, -2.0, 0.0], np.float32).view(np.uint32)
     np.testing.assert_array_equal(observation_seed(obs), bits)
@@ -65,7 +68,7 @@ def test_the_seed_is_the_bits_of_mean_times_deviation() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 17, 376])
-def test_a_rows_seed_does_not_depend_on_the_rows_beside_it(size: int) -> None:
+def test_seed_of_a_row_does_not_depend_on_other_rows(size: int) -> None:
     obs = np.random.default_rng(1).normal(size=(2, 20, size)).astype(np.float32)
     together = observation_seed(obs)
     assert len(np.unique(together)) == 40
@@ -76,7 +79,7 @@ def test_a_rows_seed_does_not_depend_on_the_rows_beside_it(size: int) -> None:
             np.testing.assert_array_equal(alone, together[seed, row : row + 1])
 
 
-def test_the_same_observation_draws_the_same_action_and_others_another() -> None:
+def test_same_observation_gives_the_same_action_and_another_gives_another() -> None:
     actions = draws(OBS)
     np.testing.assert_array_equal(actions, draws(OBS))
     np.testing.assert_array_equal(draws(OBS[::-1].copy()), actions[::-1])
@@ -88,11 +91,11 @@ def test_the_same_observation_draws_the_same_action_and_others_another() -> None
         np.testing.assert_array_equal(draws(OBS[row : row + 1])[0], actions[row])
 
 
-def test_a_batch_of_one_is_a_row_of_a_batch() -> None:
-    """For a real chain up to rounding: matrix products of other sizes round otherwise."""
+def test_batch_of_one_equals_a_row_of_a_batch() -> None:
+    """For a chain up to rounding: matrix products of other sizes round differently."""
     agent = NCLQL(Spec(3, 2), hidden=(8, 8), num_levels=3, embedding_size=4)
     state = jax.jit(agent.init)(jax.random.key(0))
-    act = jax.jit(partial(policy, agent))
+    act = jax.jit(partial(seeded_action, agent, "keyed"))
     actions = np.asarray(act(state, OBS, observation_seed(OBS)))
     assert actions.shape == (6, 2) and abs(actions).max() <= 1
     for row in (0, 5):
@@ -102,40 +105,40 @@ def test_a_batch_of_one_is_a_row_of_a_batch() -> None:
 
 
 def test_actions_are_clipped_to_the_agents_box() -> None:
-    agent = Constant(Spec(3, 2, act_bound=2.0))
+    agent: Any = Constant(Spec(3, 2, act_bound=2.0))
     for value, expected in [(7.0, 2.0), (-7.0, -2.0), (1.5, 1.5)]:
-        actions = policy(agent, jnp.array(value), OBS, observation_seed(OBS))  # type: ignore[arg-type]
+        actions = seeded_action(agent, "keyed", jnp.array(value), OBS, observation_seed(OBS))
         np.testing.assert_array_equal(actions, expected)
 
 
-def test_length_and_return_of_a_known_environment() -> None:
+def test_length_and_return_of_an_episode() -> None:
     for env, length in [(toys.ending, 5), (toys.timed, 7)]:
         assert play(env, 3) == [Episode(0, i, float(length), length) for i in range(3)]
 
 
-def test_every_trained_seed_plays_its_own_state_from_the_same_starts() -> None:
+def test_every_seed_plays_its_own_state_from_the_same_starts() -> None:
     evaluator = Evaluator(Constant(Spec(3, 1)), toys.wide, [10, 20], 2)
     episodes = evaluator.play(jnp.array([0.25, -0.5]), 0)
     assert [(e.seed, e.episode, e.length) for e in episodes] == [
         (seed, episode, 7) for seed in (10, 20) for episode in (0, 1)
     ]
-    # A reward is one plus the action in the task's own box, twice as wide.
+    # The reward is one plus the action, and the task's box is twice as wide.
     np.testing.assert_allclose([e.total for e in episodes], [10.5, 10.5, 0.0, 0.0], atol=1e-6)
     evaluator.close()
 
 
-def test_it_is_deterministic_however_often_it_is_played() -> None:
-    evaluator = Evaluator(Constant(Spec(3, 1), noise=1.0), toys.timed, [0], 3)
+def test_evaluation_is_deterministic() -> None:
+    evaluator = Evaluator(Constant(Spec(3, 1), scale=1.0), toys.timed, [0], 3)
     first = evaluator.play(jnp.zeros(1), 5)
     assert evaluator.play(jnp.zeros(1), 6) != first
     assert evaluator.play(jnp.zeros(1), 5) == first
     evaluator.close()
-    assert play(toys.timed, 3, seed=5, noise=1.0) == first
+    assert play(toys.timed, 3, seed=5, scale=1.0) == first
 
 
-def test_an_episode_does_not_depend_on_how_many_are_played_beside_it() -> None:
-    """Hopper's episodes end at different times, and each as if it were played alone."""
-    few, many = (play("Hopper-v4", n, noise=1.0, act_dim=3) for n in (2, 6))
+def test_episode_does_not_depend_on_the_number_of_episodes() -> None:
+    """Episodes of Hopper end at different times."""
+    few, many = (play("Hopper-v4", n, scale=1.0, act_dim=3) for n in (2, 6))
     assert many[:2] == few
     assert len({e.length for e in many}) > 1
     assert len({e.total for e in many}) == 6
