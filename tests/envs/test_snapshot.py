@@ -89,16 +89,6 @@ def test_a_float32_state_is_restored_as_float32() -> None:
         np.testing.assert_array_equal(left.step(action).next_obs, right.step(action).next_obs)
 
 
-def test_an_environment_with_state_dict_restores_byte_for_byte() -> None:
-    assert assert_goes_on(toys.ending, before=3, after=14).any()
-    assert assert_goes_on(toys.timed, before=3, after=14).any()
-
-
-def test_nested_time_limits_are_restored() -> None:
-    ends = assert_goes_on(lambda: gym.wrappers.TimeLimit(toys.timed(), 50), before=3, after=10)
-    assert ends[3].all()  # the inner one, after seven steps
-
-
 WRAPPED = {
     "NormalizeObservation": gym.wrappers.NormalizeObservation,
     "NormalizeReward": gym.wrappers.NormalizeReward,
@@ -116,12 +106,36 @@ def test_wrappers_with_state_are_restored(wrap: Any) -> None:
     assert assert_goes_on(make, before=20, after=30).any()
 
 
-def test_nested_wrappers_over_state_dict_are_restored() -> None:
-    def make() -> gym.Env[Any, Any]:
-        inner = gym.wrappers.NormalizeObservation(toys.timed())
-        return gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(inner))
+class SavedMemory(toys.Memory):
+    """A wrapper with state that offers state_dict for all that it wraps."""
 
-    assert assert_goes_on(make, before=10, after=14).any()
+    def state_dict(self) -> dict[str, np.ndarray]:
+        inner: Any = self.unwrapped
+        return inner.state_dict() | {"total": np.array(self.total)}
+
+    def load_state_dict(self, arrays: dict[str, np.ndarray]) -> None:
+        inner: Any = self.unwrapped
+        inner.load_state_dict(arrays)
+        self.total = float(arrays["total"])
+
+
+def normalised_twice() -> gym.Env[Any, Any]:
+    inner = gym.wrappers.NormalizeObservation(toys.timed())
+    return gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(inner))
+
+
+STACKS: dict[str, EnvFactory] = {
+    "termination": toys.ending,
+    "truncation": toys.timed,
+    "nested time limits": lambda: gym.wrappers.TimeLimit(toys.timed(), 50),
+    "nested wrappers": normalised_twice,
+    "wrapper with state_dict": lambda: SavedMemory(toys.timed()),
+}
+
+
+@pytest.mark.parametrize("make", STACKS.values(), ids=STACKS)
+def test_environments_and_wrappers_with_state_dict_restore_byte_for_byte(make: EnvFactory) -> None:
+    assert assert_goes_on(make, before=3, after=14).any()
 
 
 def test_wrapper_statistics_are_saved() -> None:
@@ -184,20 +198,6 @@ def test_an_unknown_state_is_none(env: EnvFactory) -> None:
     envs = VectorEnv(env, [0], 2)
     envs.reset()
     assert envs.metadata() == [None, None]
-
-
-def test_a_wrapper_with_state_dict_is_restored() -> None:
-    class Checkpoint(toys.Memory):
-        def state_dict(self) -> dict[str, np.ndarray]:
-            inner: Any = self.unwrapped
-            return inner.state_dict() | {"total": np.array(self.total)}
-
-        def load_state_dict(self, arrays: dict[str, np.ndarray]) -> None:
-            inner: Any = self.unwrapped
-            inner.load_state_dict(arrays)
-            self.total = float(arrays["total"])
-
-    assert_goes_on(lambda: Checkpoint(toys.timed()), before=3, after=14)
 
 
 def test_unknown_states_restart_all_environments_with_seeds_from_the_step() -> None:
