@@ -88,7 +88,7 @@ def to_numpy(policy: TracedPolicy) -> bytes:
         "output": program.output,
     }
     arrays = {"program": np.frombuffer(json.dumps(header).encode(), np.uint8)}
-    for dtype in {str(array.dtype) for array in constants}:
+    for dtype in sorted({str(array.dtype) for array in constants}):
         parts = [array.reshape(-1) for array in constants if str(array.dtype) == dtype]
         arrays[dtype] = np.concatenate(parts)
     file = BytesIO()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from langevinrl.errors import UserError
+from langevinrl.types import Array
 
 if TYPE_CHECKING:
     from langevinrl.export.program import Builder
@@ -26,10 +29,9 @@ ELEMENTWISE = {
 }  # fmt: skip
 LOGICAL = {"and": "And", "not": "Not", "or": "Or", "xor": "Xor"}
 REDUCTIONS = {
-    "reduce_and": "ReduceMin", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin",
-    "reduce_or": "ReduceMax", "reduce_prod": "ReduceProd", "reduce_sum": "ReduceSum",
+    "reduce_max": "ReduceMax", "reduce_min": "ReduceMin", "reduce_prod": "ReduceProd",
+    "reduce_sum": "ReduceSum",
 }  # fmt: skip
-PICKS = ("rev", "tile")
 RESHAPES = ("expand_dims", "reshape", "squeeze")
 IDENTITIES = ("copy", "copy_p", "optimization_barrier", "sharding_constraint", "stop_gradient")
 # Primitives that call a function, by the parameter that holds it.
@@ -50,6 +52,7 @@ def unsupported(what: str) -> UserError:
 def apply(builder: Builder, equation: Any, arguments: list[int]) -> Sequence[int]:
     """Add one equation of a traced function, and return the numbers of its results."""
     name, params = equation.primitive.name, equation.params
+    values = [builder.values[i] for i in arguments]
     if name in IDENTITIES:
         return arguments
     if name in CALLS:
@@ -57,25 +60,24 @@ def apply(builder: Builder, equation: Any, arguments: list[int]) -> Sequence[int
     if name == "scan":
         return _unroll(builder, params, arguments)
     if name == "cond" and arguments[0] in builder.constants:
-        return builder.inline(params["branches"][builder.values[arguments[0]]], arguments[1:])
-    if name == "split":
-        return _split(builder, params, *arguments)
+        return builder.inline(params["branches"][values[0]], arguments[1:])
     if name in ELEMENTWISE:
         return [builder.emit(ELEMENTWISE[name], *arguments)]
-    if name in LOGICAL and builder.values[arguments[0]].dtype == np.bool_:
+    if name in LOGICAL and values[0].dtype == np.bool_:
         return [builder.emit(LOGICAL[name], *arguments)]
     if name in REDUCTIONS:
-        return [_reduce(builder, REDUCTIONS[name], list(params["axes"]), *arguments)]
+        return [builder.emit(REDUCTIONS[name], *arguments, parameter=list(params["axes"]))]
     if name in RESHAPES:
-        return [builder.emit("Reshape", arguments[0], parameter=[*equation.outvars[0].aval.shape])]
-    if name in PICKS:
-        return [_pick(builder, equation, *arguments)]
+        return [_reshape(builder, arguments[0], equation.outvars[0].aval.shape)]
     if name in RULES and (result := RULES[name](builder, params, *arguments)) is not None:
         return [result]
     if builder.constants.issuperset(arguments):  # JAX computes it now, whatever it is
-        results = equation.primitive.bind(*[builder.values[i] for i in arguments], **params)
+        results = equation.primitive.bind(*values, **params)
         several = equation.primitive.multiple_results
         return [builder.constant(result) for result in (results if several else [results])]
+    if name in FORMULAS:
+        traced = jax.make_jaxpr(partial(FORMULAS[name], **params))(*values)
+        return builder.inline(traced, arguments)
     raise unsupported(f"primitive {name!r}")
 
 
@@ -99,43 +101,8 @@ def _reshape(builder: Builder, x: int, shape: Sequence[int]) -> int:
     return builder.emit("Reshape", x, parameter=list(shape))
 
 
-def _split(builder: Builder, params: Params, x: int) -> list[int]:
-    before = [[0, size, 1] for size in builder.values[x].shape[: params["axis"]]]
-    parts = [[*pair, 1] for pair in pairwise(np.cumsum([0, *params["sizes"]]).tolist())]
-    return [builder.emit("Slice", x, parameter=[*before, part]) for part in parts]
-
-
-def _reduce(builder: Builder, kind: str, axes: list[int], x: int) -> int:
-    number = builder.convert(x, np.int32) if builder.values[x].dtype == np.bool_ else x
-    return builder.emit(kind, number, parameter=axes)
-
-
-def _constant_like(builder: Builder, x: int, value: float) -> int:
-    return builder.constant(np.asarray(value, builder.values[x].dtype))
-
-
 def _divide(builder: Builder, params: Params, x: int, y: int) -> int | None:
     return builder.emit("Div", x, y) if builder.values[x].dtype.kind == "f" else None
-
-
-def _reciprocal(builder: Builder, x: int) -> int:
-    return builder.emit("Div", _constant_like(builder, x, 1.0), x)
-
-
-def _add_one(builder: Builder, x: int) -> int:
-    return builder.emit("Add", x, _constant_like(builder, x, 1.0))
-
-
-def _logistic(builder: Builder, params: Params, x: int) -> int:
-    return _reciprocal(builder, _add_one(builder, builder.emit("Exp", builder.emit("Neg", x))))
-
-
-def _integer_pow(builder: Builder, params: Params, x: int) -> int:
-    power = x
-    for bit in f"{abs(params['y']):b}"[1:]:
-        power = builder.emit("Mul", power, power)
-        power = builder.emit("Mul", power, x) if bit == "1" else power
-    return power if params["y"] > 0 else _reciprocal(builder, power)
 
 
 def _select_n(builder: Builder, params: Params, which: int, *cases: int) -> int | None:
@@ -158,71 +125,24 @@ def _slice(builder: Builder, params: Params, x: int) -> int:
     return builder.emit("Slice", x, parameter=parts)
 
 
-def _places(builder: Builder, x: int) -> Any:
-    shape = builder.values[x].shape
-    return jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
-
-
-def _pick(builder: Builder, equation: Any, x: int) -> int:
-    """Find the numbers that an operation picks by applying it to an array of places."""
-    index = equation.primitive.bind(_places(builder, x), **equation.params)
-    return _take(builder, x, np.asarray(index), {})
-
-
-def _take(builder: Builder, x: int, places: Any, starts: dict[int, int]) -> int:
-    """Take numbers from places of x, moved by a start along some axes."""
-    shape = builder.values[x].shape
-    index = builder.constant(np.asarray(places))
-    for axis, start in starts.items():
-        stride = builder.constant(np.int32(math.prod(shape[axis + 1 :])))
-        index = builder.emit("Add", index, builder.emit("Mul", start, stride))
-    return builder.emit("Gather", _reshape(builder, x, [math.prod(shape)]), index)
-
-
-def _start(builder: Builder, start: int, last: int) -> int:
-    """Keep the start of a slice in its array."""
-    start = builder.convert(start, np.int32)
-    start = builder.emit("Max", start, builder.constant(np.int32(0)))
-    return builder.emit("Min", start, builder.constant(np.int32(last)))
-
-
-def _dynamic_slice(builder: Builder, params: Params, x: int, *starts: int) -> int:
-    shape, sizes = builder.values[x].shape, params["slice_sizes"]
-    places = _places(builder, x)[tuple(slice(size) for size in sizes)]
-    lasts = [end - size for end, size in zip(shape, sizes, strict=True)]
-    pairs = enumerate(zip(starts, lasts, strict=True))
-    return _take(builder, x, places, {i: _start(builder, *pair) for i, pair in pairs})
-
-
 def _gather(builder: Builder, params: Params, x: int, index: int) -> int:
-    numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
-    shape, indices = builder.values[x].shape, builder.values[index]
+    """Compute the places of the picked numbers in an array that is laid out as one row."""
+    numbers, shape = params["dimension_numbers"], builder.values[x].shape
     clipped = params | {"mode": lax.GatherScatterMode.CLIP, "fill_value": None}
-    places = lax.gather_p.bind(_places(builder, x), np.zeros_like(indices), **clipped)
-    rows = [1 if i in numbers.offset_dims else size for i, size in enumerate(places.shape)]
-    before = [[0, size, 1] for size in indices.shape[:-1]]
-    starts = {}
+    origin = np.zeros_like(builder.values[index])
+    places = np.asarray(lax.gather_p.bind(places_of(builder.values[x]), origin, **clipped))
+    sizes = [1 if i in numbers.offset_dims else size for i, size in enumerate(places.shape)]
+    before = [[0, size, 1] for size in origin.shape[:-1]]
+    place = builder.constant(places)
     for column, axis in enumerate(numbers.start_index_map):
         start = builder.emit("Slice", index, parameter=[*before, [column, column + 1, 1]])
-        start = _start(builder, start, shape[axis] - sizes[axis])
-        starts[axis] = _reshape(builder, start, rows)
-    return _take(builder, x, places, starts)
-
-
-def _pad(builder: Builder, params: Params, x: int, filling: int) -> int:
-    places = _places(builder, x)
-    index = lax.pad(places, jnp.int32(places.size), params["padding_config"])
-    row = [_reshape(builder, x, [places.size]), _reshape(builder, filling, [1])]
-    return builder.emit(
-        "Gather", builder.emit("Concat", *row, parameter=0), builder.constant(index)
-    )
-
-
-def _stack(builder: Builder, params: Params, *arrays: int) -> int:
-    shape = list(builder.values[arrays[0]].shape)
-    shape.insert(params["axis"], 1)
-    rows = [_reshape(builder, x, shape) for x in arrays]
-    return builder.emit("Concat", *rows, parameter=params["axis"])
+        start = builder.convert(_reshape(builder, start, sizes), np.int32)
+        start = builder.emit("Max", start, builder.constant(np.int32(0)))
+        last = shape[axis] - params["slice_sizes"][axis]
+        start = builder.emit("Min", start, builder.constant(np.int32(last)))
+        stride = builder.constant(np.int32(math.prod(shape[axis + 1 :])))
+        place = builder.emit("Add", place, builder.emit("Mul", start, stride))
+    return builder.emit("Gather", _reshape(builder, x, [math.prod(shape)]), place)
 
 
 def _dot_general(builder: Builder, params: Params, x: int, y: int) -> int:
@@ -247,7 +167,6 @@ RULES: dict[str, Callable[..., int | None]] = {
     "argmax": lambda b, params, x: b.emit("ArgMax", x, parameter=params["axes"][0]),
     "argmin": lambda b, params, x: b.emit("ArgMin", x, parameter=params["axes"][0]),
     "broadcast_in_dim": _broadcast,
-    "clamp": lambda b, params, low, x, high: b.emit("Min", b.emit("Max", x, low), high),
     "concatenate": lambda b, params, *x: b.emit("Concat", *x, parameter=params["dimension"]),
     "convert_element_type": lambda b, params, x: b.convert(x, params["new_dtype"]),
     "cumsum": lambda b, params, x: (
@@ -255,22 +174,59 @@ RULES: dict[str, Callable[..., int | None]] = {
     ),
     "div": _divide,
     "dot_general": _dot_general,
-    "dynamic_slice": _dynamic_slice,
-    "erfc": lambda b, params, x: b.emit("Sub", _constant_like(b, x, 1.0), b.emit("Erf", x)),
-    "expm1": lambda b, params, x: b.emit("Sub", b.emit("Exp", x), _constant_like(b, x, 1.0)),
     "gather": _gather,
-    "integer_pow": _integer_pow,
-    "is_finite": lambda b, params, x: b.emit(
-        "Less", b.emit("Abs", x), _constant_like(b, x, np.inf)
-    ),
-    "log1p": lambda b, params, x: b.emit("Log", _add_one(b, x)),
-    "logistic": _logistic,
-    "ne": lambda b, params, x, y: b.emit("Not", b.emit("Equal", x, y)),
-    "pad": _pad,
-    "rsqrt": lambda b, params, x: _reciprocal(b, b.emit("Sqrt", x)),
     "select_n": _select_n,
     "slice": _slice,
-    "square": lambda b, params, x: b.emit("Mul", x, x),
-    "stack": _stack,
     "transpose": lambda b, params, x: b.emit("Transpose", x, parameter=[*params["permutation"]]),
+}
+
+
+def places_of(x: Any) -> Array:
+    """Return the place of each number of an array in a row of all of them."""
+    return jnp.arange(x.size, dtype=jnp.int32).reshape(x.shape)
+
+
+def _pad(x: Array, filling: Array, padding_config: Any) -> Array:
+    places = lax.pad(places_of(x), jnp.int32(x.size), padding_config)
+    return jnp.concatenate([x.reshape(-1), filling.reshape(1)])[places]
+
+
+def _dynamic_slice(x: Array, *starts: Array, slice_sizes: tuple[int, ...]) -> Array:
+    place = places_of(x)[tuple(slice(size) for size in slice_sizes)]
+    for axis, start in enumerate(starts):
+        last = x.shape[axis] - slice_sizes[axis]
+        place += jnp.clip(start, 0, last).astype(jnp.int32) * math.prod(x.shape[axis + 1 :])
+    return x.reshape(-1)[place]
+
+
+def _split(x: Array, sizes: Sequence[int], axis: int) -> list[Array]:
+    edges = pairwise(np.cumsum([0, *sizes]).tolist())
+    return [lax.slice_in_dim(x, start, stop, axis=axis) for start, stop in edges]
+
+
+def _integer_pow(x: Array, y: int) -> Array:
+    power = math.prod([x] * abs(y))
+    return power if y > 0 else 1 / power
+
+
+# Primitives in terms of others, as functions of their arguments and parameters.
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "clamp": lambda low, x, high: jnp.minimum(jnp.maximum(x, low), high),
+    "dynamic_slice": _dynamic_slice,
+    "erfc": lambda x, **_: 1 - lax.erf(x),
+    "expm1": lambda x, **_: jnp.exp(x) - 1,
+    "integer_pow": _integer_pow,
+    "is_finite": lambda x: jnp.abs(x) < jnp.inf,
+    "log1p": lambda x, **_: jnp.log(x + 1),
+    "logistic": lambda x, **_: 1 / (1 + jnp.exp(-x)),
+    "ne": lambda x, y: ~(x == y),
+    "pad": _pad,
+    "reduce_and": lambda x, axes, **_: x.astype(jnp.int32).min(axes) > 0,
+    "reduce_or": lambda x, axes, **_: x.astype(jnp.int32).max(axes) > 0,
+    "rev": lambda x, dimensions: x.reshape(-1)[lax.rev(places_of(x), dimensions)],
+    "rsqrt": lambda x, **_: 1 / jnp.sqrt(x),
+    "split": _split,
+    "square": lambda x: x * x,
+    "stack": lambda *x, axis: jnp.concatenate([jnp.expand_dims(y, axis) for y in x], axis),
+    "tile": lambda x, reps: x.reshape(-1)[jnp.tile(places_of(x), reps)],
 }
