@@ -108,19 +108,20 @@ class Model:
         more = self._count_iterations(iterations, total_timesteps)
         keep = _KeepRun()
         options = {"callbacks": [*as_callbacks(callback), keep], "quiet": not progress_bar}
+        stopped: Stopped | None = None
         try:
             if self.saved is None:
                 self.folder = self._start(more, options)
             else:
                 self.folder = self._continue(self.saved, more, options)
-        except Stopped as stopped:
-            self.folder = stopped.folder
-            if stopped.number != signal.SIGINT:
-                self._adopt_run(keep.run)
-                raise
-            done = f"stopped at iteration {keep.run.iteration}; learn() continues from there"
-            warnings.warn(done, stacklevel=2)
+        except Stopped as error:
+            self.folder, stopped = error.folder, error
         self._adopt_run(keep.run)
+        if stopped is not None and stopped.number != signal.SIGINT:
+            raise stopped
+        if stopped is not None:
+            done = f"stopped at iteration {self.iteration}; learn() continues from there"
+            warnings.warn(done, stacklevel=2)
         return self
 
     def predict(
