@@ -63,7 +63,7 @@ INSIDE: dict[str, set[str]] = {
     "storage.metadata": {"errors"},
     "storage.cache": {"storage.files"},
     "storage.versions": set(),
-    "storage.arrays": {"errors"},
+    "storage.arrays": {"errors", "storage.files"},
     "storage.manifest": {"errors", "storage.files", "storage.folder"},
     "storage.checkpoint": WORDS
     | {"storage.folder", "storage.files", "storage.arrays", "storage.manifest"},
@@ -82,7 +82,7 @@ INSIDE: dict[str, set[str]] = {
     | {"registry", "agents", "runs.env_kwargs", "storage.files", "storage.trust"}
     | {"runs.checks", "runs.presets"},
     "runs.presets": {"errors"},
-    "runs.finite": WORDS | {"storage.folder"},
+    "runs.finite": WORDS | {"storage.files", "storage.folder"},
     "runs.compiled": {"types", "agents", "logs.diagnose"},
     "agents.contract": {"types"},
     "export.numpy_policy": set(),  # is copied out of the package and runs alone

@@ -24,6 +24,7 @@ from langevinrl.runs.evaluate import Evaluation
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.saved import write_model
 from langevinrl.runs.video import RecordVideo
+from langevinrl.storage.files import require_inside
 from langevinrl.storage.folder import checkpoint_name
 
 __all__ = [
@@ -77,8 +78,9 @@ class Checkpoint(Callback):
 
     def on_step(self, run: Run, info: StepInfo) -> None:
         if is_due(run, info, self.every):
-            place = Path(self.into or (run.folder or Path()) / "models")
-            target = place / checkpoint_name(info.iteration)
+            folder, name = run.folder or Path(), checkpoint_name(info.iteration)
+            inside = require_inside(folder, folder / "models" / name)
+            target = Path(self.into) / name if self.into else inside
             write_model(target, run.config, run.envs.task, info.state, info.iteration)
 
 

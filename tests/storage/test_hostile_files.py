@@ -14,7 +14,6 @@ from langevinrl import Model, cli
 from langevinrl.analysis.records import find_runs
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.train import resume
 from langevinrl.storage.files import MAX_BYTES, read_json, read_text, write_text
 from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.queue import SweepFolder
@@ -83,41 +82,6 @@ def test_report_reads_or_refuses_an_odd_file(
         assert len(str(error).splitlines()) == 1
 
 
-FILES = ("metrics.jsonl", "evaluations.csv", "resumes.jsonl", "curve.png")
-
-
-@pytest.mark.parametrize("name", [*FILES, "config.json", "versions.json"])
-def test_resume_does_not_write_through_links(name: str, tiny_run: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_run, tmp_path / "run")
-    outside = tmp_path / "outside"
-    outside.write_bytes((folder / name).read_bytes() if (folder / name).exists() else b"keep")
-    kept = outside.read_bytes()
-    (folder / name).unlink(missing_ok=True)
-    (folder / name).symlink_to(outside)
-    with pytest.raises(UserError, match=rf"{name} is a link: a run writes only inside its folder"):
-        resume(folder, 9)
-    assert outside.read_bytes() == kept
-
-
-@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.csv"])
-def test_resume_does_not_wait_for_a_pipe(name: str, tiny_run: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_run, tmp_path / "run")
-    (folder / name).unlink(missing_ok=True)
-    os.mkfifo(folder / name)
-    with pytest.raises(UserError, match=rf"{name} is no ordinary file"):
-        resume(folder, 9)
-
-
-def test_checkpoints_behind_a_link_are_not_replaced(tiny_run: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_run, tmp_path / "run")
-    (folder / "checkpoints").rename(tmp_path / "others")
-    (folder / "checkpoints").symlink_to(tmp_path / "others")
-    before = sorted(os.listdir(tmp_path / "others"))
-    with pytest.raises(UserError, match="checkpoints is a link"):
-        resume(folder, 9)
-    assert sorted(os.listdir(tmp_path / "others")) == before
-
-
 def test_other_files_among_the_checkpoints_are_ignored(tiny_run: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / "checkpoints" / "000000099").write_text("a file")
@@ -131,20 +95,6 @@ def test_other_files_among_the_checkpoints_are_ignored(tiny_run: Path, tmp_path:
     RunFolder(folder).clear()  # as overwriting does
     left = {"000000099", "notes.txt", "000000098", "000000097", "000000096"}
     assert set(os.listdir(folder / "checkpoints")) == left and os.listdir(others)
-
-
-@pytest.mark.parametrize(("verb", "name"), [("export", "policy.npz"), ("plot", "curve.png")])
-def test_export_and_plot_do_not_write_through_links(
-    verb: str, name: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = shutil.copytree(tiny_run, tmp_path / "run")
-    outside = tmp_path / "outside"
-    outside.write_text("keep")
-    (folder / name).unlink(missing_ok=True)
-    (folder / name).symlink_to(outside)
-    with pytest.raises(SystemExit):
-        cli.main([verb, str(folder)])
-    assert "is a link" in capsys.readouterr().err and outside.read_text() == "keep"
 
 
 def test_write_text_replaces_a_link_and_uses_default_permissions(tmp_path: Path) -> None:

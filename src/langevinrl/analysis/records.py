@@ -13,7 +13,7 @@ from zlib import crc32
 
 from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
-from langevinrl.storage.files import read_json, read_text
+from langevinrl.storage.files import read_json, read_text, require_inside
 from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
 from langevinrl.storage.run_log import find_changed_logs
 
@@ -134,7 +134,8 @@ def _jobs(sweep: Path) -> Iterator[tuple[Path, str | None]]:
     for name, folder in jobs:
         if folder.is_absolute() or ".." in folder.parts or not re.fullmatch(r"[\w-]+", name):
             raise UserError(f"{sweep / SWEEP} is not a sweep: it names a folder outside itself")
-        state = sweep / "state" / name
+        require_inside(sweep, sweep / folder)
+        state = require_inside(sweep, sweep / "state" / name)
         errors = sorted(state.glob("error.*.txt"), key=lambda p: (len(p.name), p.name))
         over = (state / "done.json").exists() or any((sweep / folder).glob("lock.*"))
         yield sweep / folder, _last_line(errors[-1]) if errors and not over else None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from langevinrl.errors import Interrupted, UserError, in_flags, unknown
 from langevinrl.logs.console import open_closed_streams, use_plain_letters
+from langevinrl.storage.files import escape_controls
 from langevinrl.storage.trust import MODULE_NAME, search_here
 
 # A verb is the `main` of the file of its name.
@@ -55,7 +56,7 @@ def main(argv: list[str] | None = None) -> None:
                 search_here()
             _verb(words[0])(words[1:])
     except UserError as error:
-        print(f"langevinrl: {error}", file=sys.stderr)
+        print(f"langevinrl: {escape_controls(str(error))}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt as stopped:
         print(str(stopped) or "Interrupted.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -47,7 +48,7 @@ def _read_file(path: Path, words: list[str]) -> RunConfig:
 
     The flags are searched as text, because they can be parsed only after the agent is imported.
     """
-    config = RunConfig.parse(path)
+    config = RunConfig.parse(Path(os.path.realpath(path)))  # the user's own file may be a link
     named = any(word == "--env" or word.startswith("--env=") for word in words)
     names = importing_names(config.agent, "", {}) if named else config.imported()
     require_trusted(path, names, "--trust" in words)

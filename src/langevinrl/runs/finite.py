@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from langevinrl.errors import UserError, field
+from langevinrl.storage.files import write_text
 from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Array, Batch
 
@@ -81,8 +82,8 @@ def write_report(folder: RunFolder, error: BadNumberError) -> str:
     if error.report is None:
         return ""
     try:
-        folder.bad_numbers.write_text(json.dumps(error.report, indent=1) + "\n")
-    except OSError:  # the error itself matters more
+        write_text(folder.bad_numbers, json.dumps(error.report, indent=1) + "\n")
+    except UserError:  # the error itself matters more
         return ""
     return f" {folder.bad_numbers} describes the batch."
 

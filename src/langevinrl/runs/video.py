@@ -20,7 +20,7 @@ from langevinrl.runs.policy import observation_seed, seeded_action
 from langevinrl.runs.train import read_config
 from langevinrl.storage import checkpoint
 from langevinrl.storage.cache import use_cache
-from langevinrl.storage.files import require_no_link
+from langevinrl.storage.files import require_inside, require_no_link
 from langevinrl.storage.folder import STATE, VIDEO, VIDEOS, RunFolder, checkpoint_name
 from langevinrl.types import PyTree
 
@@ -90,7 +90,8 @@ class RecordVideo(Callback):
         name = checkpoint_name(evaluation.iteration)
         start = episode_seed(evaluation.iteration, 0)  # that of the first evaluation episode
         try:
-            target = require_target((run.folder or Path()) / VIDEOS / f"{name}.mp4")
+            folder = run.folder or Path()
+            target = require_target(require_inside(folder, folder / VIDEOS / f"{name}.mp4"))
             film(_first_policy(run.agent, run.state), self.envs, [start], target)
         except Exception as error:  # such as a full disk: no reason to stop a run
             self.working = False

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from langevinrl.errors import UserError
+from langevinrl.storage.files import open_regular
 
 KINDS = {
     "BOOL": "?", "I8": "<i1", "U8": "<u1", "I16": "<i2", "U16": "<u2", "I32": "<i4", "U32": "<u4",
@@ -64,7 +65,8 @@ def read_arrays(path: Path, mapped: bool = False) -> dict[str, np.ndarray]:
 
     Raises ValueError if it is no such file.
     """
-    content = np.memmap(path, np.uint8, mode="r")  # an empty file is a ValueError too
+    with open_regular(path) as file:
+        content = np.memmap(file, np.uint8, mode="r")  # an empty file is a ValueError too
     if len(content) < 8:
         raise ValueError("it is too short for a header")
     start = 8 + int.from_bytes(content[:8].tobytes(), "little")

@@ -19,7 +19,7 @@ import numpy as np
 
 from langevinrl.errors import UserError
 from langevinrl.storage.arrays import pieces, read_arrays
-from langevinrl.storage.files import reason_of, sync_folder, write_new, write_text
+from langevinrl.storage.files import reason_of, require_inside, sync_folder, write_new, write_text
 from langevinrl.storage.folder import (
     ARRAYS,
     ENVS,
@@ -58,7 +58,7 @@ def save(folder: RunFolder, iteration: int, checkpoint: CheckpointData, *, keep:
 
     Only folders with names of checkpoints are removed: others are the user's.
     """
-    place = folder.checkpoints
+    place = require_inside(folder.path, folder.checkpoints)
     final = place / checkpoint_name(iteration)
     draft, spare = draft_of(final), spare_of(final)
     try:

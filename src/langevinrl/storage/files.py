@@ -1,21 +1,30 @@
-"""Readers and writers of files, safe against odd files and crashes.  Needs no JAX."""
+"""Readers and writers of files, safe against links, odd files and crashes.  Needs no JAX.
+
+A folder may come from someone else.  Below the folder of a run or sweep nothing is opened, written,
+removed or read through a symbolic link: files are opened here, without following one, and
+`require_inside` checks the folders on the way.  A path that the user gives may be a link: resolve
+it first.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 import stat
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
 
 MAX_BYTES = 64 * 2**20  # of a text file; ours are a hundred times smaller
+IS_LINK = "is a link: a run or sweep uses only files inside its folder. Put the file itself there"
 # Errors of file systems without hard links, or that forbid them.
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
@@ -27,16 +36,33 @@ class FileDigest(NamedTuple):
     sha256: str
 
 
-def read_text(path: Path, what: str, max_bytes: int = MAX_BYTES) -> str:
-    """Return the text of a regular file; `what` names its content in errors.
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> FileIO:
+    """Open a regular file, unbuffered; an OSError says that it is a link, a pipe or a device.
 
-    Opening does not block on a pipe, and nothing is read from a device such as /dev/zero.
+    Opening does not wait for a pipe.  O_WRONLY or O_RDWR with O_CREAT creates a missing file.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise UserError(f"cannot read {what} from {path}: it is not an ordinary file")
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
+    mode = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}[flags & os.O_ACCMODE]
+    return FileIO(handle, mode)
+
+
+def open_append(path: Path) -> FileIO:
+    """Open a regular file to append to; a missing one is created."""
+    return open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+
+
+def read_text(path: Path, what: str, max_bytes: int = MAX_BYTES) -> str:
+    """Return the text of a regular file; `what` names its content in errors."""
+    try:
+        with open_regular(path) as file:
             content = file.read(max_bytes + 1)
     except OSError as error:
         raise UserError(f"cannot read {what} from {path}: {reason_of(error)}") from error
@@ -123,10 +149,10 @@ def write_all(handle: int, data: Any) -> None:
 
 
 def digest_file(path: Path) -> FileDigest:
-    """Return size and SHA-256 of a file."""
-    with path.open("rb") as file:
+    """Return size and SHA-256 of a regular file."""
+    with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256")
-        return FileDigest(file.tell(), digest.hexdigest())
+        return FileDigest(os.fstat(file.fileno()).st_size, digest.hexdigest())
 
 
 def sync_folder(path: Path) -> None:
@@ -152,6 +178,30 @@ def user_folder(own: str, shared: str, at_home: str) -> Path | None:
         return Path.home() / at_home / "langevinrl"
     except RuntimeError:  # no HOME, and no such user
         return None
+
+
+def require_inside(root: Path, path: Path) -> Path:
+    """Return a path below a run or sweep folder; raise if it leads through a symbolic link."""
+    below = itertools.takewhile(lambda one: one != root, (path, *path.parents))
+    for part in below:
+        if part.is_symlink():
+            raise UserError(f"{part} {IS_LINK}")
+    return path
+
+
+def require_no_links(folder: Path) -> None:
+    """Raise if an entry of a run or sweep folder is a symbolic link, a pipe or a device."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                raise UserError(f"{escape_controls(entry.path)} {IS_LINK}")
+            if not entry.is_file() and not entry.is_dir():
+                raise UserError(f"{escape_controls(entry.path)} is no ordinary file")
+
+
+def escape_controls(text: str) -> str:
+    """Return text with control characters escaped, so that names in files cannot use them."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def require_no_link(path: Path) -> Path:

@@ -30,7 +30,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError, field
-from langevinrl.storage.files import reason_of
+from langevinrl.storage.files import (
+    open_append,
+    open_regular,
+    read_text,
+    reason_of,
+    require_inside,
+    write_all,
+    write_text,
+)
 
 CONFIG, VERSIONS, METRICS, EVALUATIONS = (
     "config.json", "versions.json", "metrics.jsonl", "evaluations.csv",
@@ -41,6 +49,7 @@ VIDEO, VIDEOS, TRACKERS = "video.mp4", "videos", "trackers.json"
 SWEEP, JOBS, JOB_STATE, PROGRAMS = "sweep.json", "jobs", "state", "programs"
 # State of a job: its progress, the error of each try, and that it is done.
 PROGRESS, ERRORS, DONE = "progress.json", "error.*.txt", "done.json"
+MAX_LOG = 2**30  # bytes of a log that are read
 METADATA, MANIFEST, ARRAYS = "metadata.json", "manifest.json", ".safetensors"  # of a checkpoint
 STATE, REPLAY, ENVS = "state", "replay", "envs"  # its groups of arrays, a file each
 EVALUATION_COLUMNS = (
@@ -117,6 +126,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the files that a run has written here, and no others."""
+        require_inside(self.path, self.checkpoints)
         for checkpoint in self.checkpoints.glob("*"):  # hidden ones too
             if is_our_checkpoint(checkpoint):
                 shutil.rmtree(checkpoint)
@@ -128,15 +138,16 @@ class RunFolder:
         """Create the folder for checkpoints, and write versions.json last."""
         with raise_as_disk_error(self):
             self.checkpoints.mkdir(parents=True, exist_ok=True)
-            self.versions.write_text(json.dumps(made_with, indent=2) + "\n")
+        write_text(self.versions, json.dumps(made_with, indent=2) + "\n")
 
     def read_evaluations(self) -> list[dict[str, Any]]:
         """Return a row per evaluation episode, every value as text."""
         if not self.evaluations.exists():
             raise UserError(f"{self} is not a run folder: it has no {EVALUATIONS}")
-        with self.evaluations.open(newline="") as file:
-            # In a folder copied from a run in progress the last line may be cut.
-            return [row for row in csv.DictReader(file) if None not in row.values()]
+        text = read_text(self.evaluations, "evaluations", MAX_LOG)
+        # In a folder copied from a run in progress the last line may be cut.
+        rows = csv.DictReader(text.splitlines(keepends=True))
+        return [row for row in rows if None not in row.values()]
 
     def last_evaluation(self) -> int:
         """Return the iteration of the last evaluation; 0 if there is none."""
@@ -146,8 +157,9 @@ class RunFolder:
 
     def record_resume(self, iteration: int, made_with: dict[str, Any]) -> None:
         """Add a line to resumes.jsonl."""
-        with raise_as_disk_error(self), self.resumes.open("a") as file:
-            file.write(json.dumps({"iteration": iteration, **made_with}) + "\n")
+        line = json.dumps({"iteration": iteration, **made_with}) + "\n"
+        with raise_as_disk_error(self), open_append(self.resumes) as file:
+            write_all(file.fileno(), line.encode())
 
     def saved_iteration(self) -> int:
         """Return the iteration of the newest whole checkpoint; 0 if there is none."""
@@ -156,6 +168,7 @@ class RunFolder:
 
     def saved_checkpoints(self) -> list[Path]:
         """Return whole checkpoints, oldest first; the spare of an iteration comes before it."""
+        require_inside(self.path, self.checkpoints)
         found = [path for path in self.checkpoints.glob("*") if _is_whole(path)]
         return sorted(found, key=lambda path: (int(path.stem), not path.suffix))
 
@@ -171,7 +184,7 @@ def _num_lines(path: Path, most: int) -> int:
     """Return the number of lines of a file, counted up to `most`; 0 if there is no file."""
     if not path.exists():
         return 0
-    with path.open() as file:
+    with open_regular(path) as file:
         return sum(1 for _ in itertools.islice(file, most))
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from langevinrl.errors import UserError
-from langevinrl.storage.files import create_text, read_json
+from langevinrl.storage.files import create_text, read_json, write_new
 
 LOCK = "lock."  # followed by a number
 BEAT = 5.0  # seconds between signs of life
@@ -78,7 +78,7 @@ class FolderLock:
     def beat(self) -> None:
         """Mark the lock as fresh, or notice that it was lost."""
         try:
-            os.utime(self.path)
+            os.utime(self.path, follow_symlinks=False)
             self.lost = self.lost or _read(self.path) not in (None, self.holder)
         except FileNotFoundError:
             self.lost = True
@@ -181,7 +181,8 @@ def _age(path: Path) -> float:
     user = f"{socket.gethostname()}.{os.getpid()}.{threading.get_ident()}"
     probe = path.with_name(f".{path.name}.{user}.now")
     try:
-        probe.touch()
-        return probe.stat().st_mtime - path.stat().st_mtime
+        probe.unlink(missing_ok=True)
+        write_new(probe, [])
+        return probe.lstat().st_mtime - path.lstat().st_mtime
     finally:
         probe.unlink(missing_ok=True)

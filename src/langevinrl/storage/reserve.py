@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import stat
 from pathlib import Path
 
 from langevinrl.errors import UserError, field
-from langevinrl.storage.files import reason_of
-from langevinrl.storage.folder import CHECKPOINTS, CURVE, TRACKERS, RunFolder
+from langevinrl.storage.files import reason_of, require_no_links
+from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.locks import FolderLock, acquire, describe_holder
 
 
@@ -52,6 +51,7 @@ def reserve(
 
 def _reserve(folder: RunFolder, overwrite: bool, lock: FolderLock | None) -> FolderLock:
     _create(folder.path)
+    require_no_links(folder.path)
     held = lock or acquire(folder.path)
     if held is None:
         raise _TakenError(
@@ -59,7 +59,6 @@ def _reserve(folder: RunFolder, overwrite: bool, lock: FolderLock | None) -> Fol
             f"choose another {field('out')}"
         )
     try:
-        _require_regular(folder)
         if folder.config.exists() and (overwrite or folder.is_untouched()):
             folder.clear()
             return held
@@ -87,7 +86,7 @@ def _create(path: Path) -> None:
 
 def lock_run(folder: RunFolder, lock: FolderLock | None = None) -> FolderLock:
     """Lock the folder of a run that is to be resumed; `lock` is one that the caller has on it."""
-    _require_regular(folder)
+    require_no_links(folder.path)
     _require_writable(folder.path)
     held = lock or acquire(folder.path)
     if held is None:
@@ -101,24 +100,3 @@ def lock_run(folder: RunFolder, lock: FolderLock | None = None) -> FolderLock:
 def _require_writable(path: Path) -> None:
     if not os.access(path, os.W_OK | os.X_OK):
         raise UserError(f"cannot write to the run folder {path}: permission denied")
-
-
-def _require_regular(folder: RunFolder) -> None:
-    """Raise if something that a run writes to is a link, a pipe or the like.
-
-    Through a link, logs would be cut and checkpoints replaced outside of the folder.
-    """
-    files = (folder.config, folder.versions, folder.metrics, folder.evaluations, folder.resumes)
-    others = [folder.path / name for name in (TRACKERS, CURVE)]
-    for path in (*files, *others, folder.checkpoints):
-        try:
-            mode = path.lstat().st_mode
-        except OSError:
-            continue
-        expected = stat.S_ISDIR if path.name == CHECKPOINTS else stat.S_ISREG
-        if not expected(mode):
-            kind = "folder" if path.name == CHECKPOINTS else "file"
-            found = "a link" if stat.S_ISLNK(mode) else f"no ordinary {kind}"
-            raise UserError(
-                f"{path} is {found}: a run writes only inside its folder. Put the {kind} there"
-            )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from langevinrl.errors import UserError, field
-from langevinrl.storage.files import write_all
+from langevinrl.storage.files import open_append, open_regular, write_all
 from langevinrl.storage.folder import (
     EVALUATION_COLUMNS,
     EVALUATIONS,
@@ -42,9 +42,9 @@ class RunLog:
         self.hashes, self.sizes = {}, {}
         with raise_as_disk_error(folder):
             for name in LOGS:
-                kept = _cut(folder.path / name, (digests or {}).get(name, (0, ""))[0])
                 # Unbuffered: a line is in the file, or an error was raised.
-                self.files[name] = (folder.path / name).open("ab", buffering=0)
+                self.files[name] = file = open_append(folder.path / name)
+                kept = _cut(file, folder.path / name, (digests or {}).get(name, (0, ""))[0])
                 self.hashes[name], self.sizes[name] = hashlib.sha256(kept), len(kept)
         if self.sizes[EVALUATIONS] == 0:
             self._append(EVALUATIONS, _csv_lines([EVALUATION_COLUMNS]))
@@ -109,7 +109,7 @@ def _has_digest(path: Path, size: int, sha256: str) -> bool:
     """Return whether the first `size` bytes of a file have this SHA-256."""
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while size > 0 and (piece := file.read(min(size, 2**20))):
                 digest.update(piece)
                 size -= len(piece)
@@ -124,13 +124,12 @@ def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _cut(path: Path, length: int) -> bytes:
+def _cut(file: FileIO, path: Path, length: int) -> bytes:
     """Shorten a log to its length at a checkpoint, or to the whole lines that are left of that.
 
     Missing lines cannot be restored; a warning says so, and the run goes on.  Returns the rest.
     """
-    path.touch()
-    content = path.read_bytes()[:length]
+    content = file.read(length)
     whole = content.rfind(b"\n") + 1
     if whole < length:
         print(
@@ -138,5 +137,5 @@ def _cut(path: Path, length: int) -> bytes:
             "bytes are left in whole lines, and the run goes on after these.",
             file=sys.stderr,
         )
-    os.truncate(path, whole)
+    file.truncate(whole)
     return content[:whole]

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import os
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,10 +113,11 @@ def read_table(
     path: Path, what: str, known: Sequence[str], needed: Sequence[str]
 ) -> dict[str, Any]:
     """Read a TOML or JSON file; its keys must be `known`, and those `needed` be tables."""
+    file = Path(os.path.realpath(path))  # the user's own file may be a link
     if path.suffix == ".json":
-        table = read_json(path, what)
+        table = read_json(file, what)
     else:
-        text = read_text(path, what)
+        text = read_text(file, what)
         try:
             table = tomllib.loads(text)
         except (ValueError, RecursionError) as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
 
+from langevinrl.storage.files import open_regular
 from langevinrl.sweeps.job import EXITS
 from langevinrl.sweeps.queue import Job, SweepFolder
 from langevinrl.sweeps.slots import find_slots, fit_slots
@@ -107,7 +109,9 @@ class _LocalSweep:
 
 def _explain(code: int, job: Job) -> str:
     try:
-        output = (job.state / LOG).read_text(errors="replace").rstrip()[-2000:]
+        with open_regular(job.state / LOG) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 2_000))
+            output = file.read().decode(errors="replace").rstrip()
     except OSError:
         output = ""
     if code == -signal.SIGKILL:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from typing import Any, Literal, TypeAlias
 from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
 from langevinrl.runs.config import RunConfig
-from langevinrl.storage.files import read_json, read_text, write_text
+from langevinrl.storage.files import (
+    escape_controls,
+    read_json,
+    read_text,
+    require_inside,
+    require_no_links,
+    write_text,
+)
 from langevinrl.storage.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP
 from langevinrl.storage.locks import LOCK, is_locked, wait_for_lock
 from langevinrl.sweeps.grid import job_id
@@ -43,7 +51,7 @@ class Job:
 
     @property
     def done(self) -> bool:
-        return (self.state / DONE).exists()
+        return (self.state / DONE).is_file() and not (self.state / DONE).is_symlink()
 
     def status(self) -> Status:
         """Return the status, by the files alone."""
@@ -73,7 +81,8 @@ class Job:
         """Return the last line of the last try's error."""
         if not self.errors:
             return ""
-        return (read_text(self.errors[-1], "an error").split("\n") or [""])[-2]
+        lines = read_text(self.errors[-1], "an error").rstrip().splitlines()
+        return escape_controls(lines[-1]) if lines else ""
 
 
 class SweepFolder:
@@ -82,8 +91,9 @@ class SweepFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            if not (self.path / SWEEP).exists():
+            if not os.path.lexists(self.path / SWEEP):
                 raise UserError(f"{self.path} is not a sweep's folder: it has no {SWEEP}")
+            require_no_links(self.path)
             table = read_json(self.path / SWEEP, "a sweep")
             self.name, self.study, rows = table["name"], table["study"], table["jobs"]
             self.jobs = {row["id"]: self._job(row["id"], _config(row["config"])) for row in rows}
@@ -117,11 +127,12 @@ class SweepFolder:
         return self.jobs[id_]
 
     def _job(self, id_: str, config: RunConfig) -> Job:
-        if not re.fullmatch(r"[\w-]+", id_) or "/" in config.agent:
+        if not re.fullmatch(r"[\w-]+", id_) or not re.fullmatch(r"[\w.:-]+", config.agent):
             raise ValueError(f"job {id_!r} of {config.agent!r} would be outside of the sweep")
-        folder = self.path / JOBS / _name(id_, config)
+        folder = require_inside(self.path, self.path / JOBS / _name(id_, config))
+        state = require_inside(self.path, self.path / JOB_STATE / id_)
         config = dataclasses.replace(config, out=str(folder))
-        return Job(id_, config, folder, self.path / JOB_STATE / id_)
+        return Job(id_, config, folder, state)
 
 
 def _is_foreign(entry: Path) -> bool:

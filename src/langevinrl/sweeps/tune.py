@@ -20,7 +20,13 @@ from rich.console import Console
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.storage.files import read_json, read_text, write_text
+from langevinrl.storage.files import (
+    read_json,
+    read_text,
+    require_inside,
+    require_no_links,
+    write_text,
+)
 from langevinrl.storage.folder import JOB_STATE, JOBS
 from langevinrl.storage.locks import is_locked
 from langevinrl.sweeps.grid import job_id, require_names
@@ -45,8 +51,9 @@ class TuneFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
+            require_no_links(self.path)
             table = read_json(self.path / TUNE, "a search")
-        except UserError as error:
+        except (OSError, UserError) as error:
             raise UserError(f"{self.path} is not the folder of a search: {error}") from error
         self.search = _search(table)
         self.objective, self.seconds = table["objective"], table["seconds"]
@@ -87,8 +94,8 @@ class TuneFolder:
     def job(self, config: RunConfig) -> Job:
         """Return the job of a configuration: the same configuration has the same folder."""
         id_ = job_id(config)
-        folder = self.path / JOBS / f"{config.agent}-{id_}"
-        state = self.path / JOB_STATE / id_
+        folder = require_inside(self.path, self.path / JOBS / f"{config.agent}-{id_}")
+        state = require_inside(self.path, self.path / JOB_STATE / id_)
         return Job(id_, dataclasses.replace(config, out=str(folder)), folder, state)
 
     def requeue_interrupted(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from langevinrl.errors import Interrupted, free_signals
+from langevinrl.storage.files import open_append
 from langevinrl.sweeps.slots import Slot
 
 LOG = "log.txt"  # output of a process
@@ -61,7 +62,7 @@ class Workers:
         """Run `python -m` with these words in a free slot; its output is appended to a file."""
         free = next(index for index in range(len(self.slots)) if index not in self.running)
         slot = self.slots[free]
-        with log.open("ab") as file:
+        with open_append(log) as file:
             process = subprocess.Popen(
                 # -P: the current folder, which may be a received one, is not searched.
                 [sys.executable, "-P", "-m", *words, "--cores", ",".join(map(str, slot.cores))],
