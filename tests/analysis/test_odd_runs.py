@@ -64,7 +64,7 @@ def test_odd_evaluations_are_read_or_left_out(column: str, rows: str, tmp_path: 
     cells = first.split(",")
     cells[header.split(",").index(column)] = rows
     path.write_text("\n".join([header, ",".join(cells), *rest]) + "\n")
-    write_report([tmp_path], tmp_path / "page.html", figures=False)
+    write_report([str(tmp_path)], str(tmp_path / "page.html"), figures=False)
 
 
 def test_returns_of_diverged_runs_give_no_warning(tmp_path: Path) -> None:

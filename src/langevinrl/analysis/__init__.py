@@ -1,7 +1,7 @@
 """Analysis of run folders: statistics, tables, figures and a report page.  Needs no JAX.
 
 from langevinrl.analysis import find_runs, group_runs, learning_curves, write_figure
-write_figure(learning_curves(group_runs(find_runs([Path("runs")]))), Path("curves.png"))
+write_figure(learning_curves(group_runs(find_runs(["runs"]))), "curves.png")
 """
 
 from langevinrl.analysis.curve_figures import draw_group, learning_curves

@@ -45,8 +45,9 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def write_figure(figure: Any, path: Path) -> Path:
+def write_figure(figure: Any, path: str | Path) -> Path:
     """Write a figure in the format of the path's suffix, and close it."""
+    path = Path(path)
     if path.suffix[1:].lower() not in figure.canvas.get_supported_filetypes():
         raise UserError(f"cannot write a picture as {path.name}: end it in {', '.join(FORMATS)}")
     (written,) = write_figures(figure, path.parent, path.stem, [path.suffix[1:]])

@@ -76,7 +76,7 @@ def require_one_version(groups: Sequence[Group]) -> None:
 def normalise(groups: Sequence[Group], kind: Kind = "min-max") -> Normalisation:
     """Find the returns scored 0 and 1 on each task of the groups.
 
-    normalise(group_runs(find_runs([Path("runs")]))).score("Hopper", returns)
+    normalise(group_runs(find_runs(["runs"]))).score("Hopper", returns)
     """
     if kind not in get_args(Kind):
         raise UserError(unknown("normalisation", kind, get_args(Kind)))

@@ -55,12 +55,12 @@ def task_of(env: str) -> str:
     return re.sub(r"(?<=.)-v\d+$", "", env)
 
 
-def find_runs(paths: Sequence[Path]) -> list[RunRecord]:
+def find_runs(paths: Sequence[str | Path]) -> list[RunRecord]:
     """Read every run below the paths once: run folders, sweep folders, or folders of them.
 
     A run that cannot be read has the status "unreadable"; if none can be read, this raises.
 
-    find_runs([Path("runs"), Path("sweeps/temperature")])
+    find_runs(["runs", "sweeps/temperature"])
     """
     records: list[RunRecord] = []
     seen: set[Path] = set()

@@ -31,8 +31,8 @@ AXES: tuple[Axis, ...] = ("iterations", "env_steps", "hours")
 
 
 def write_report(
-    folders: Sequence[Path],
-    out: Path,
+    folders: Sequence[str | Path],
+    out: str | Path,
     *,
     normalise: Kind = "min-max",
     mix_versions: bool = False,
@@ -44,7 +44,7 @@ def write_report(
 
     A page of the same folders is replaced; any other file only with `overwrite`.
 
-    write_report([Path("sweeps/hopper")], Path("report.html"))
+    write_report(["sweeps/hopper"], "report.html")
 
     normalise: which returns score 0 and 1 when tasks are averaged
     mix_versions: treat versions of a task, such as Hopper-v4 and Hopper-v5, as one task
@@ -53,12 +53,13 @@ def write_report(
     made: a sentence for the foot of the page
     Returns sentences about what was left out, and why.
     """
-    files, source = files_beside(out), source_of(folders)
+    places, out = [Path(folder) for folder in folders], Path(out)
+    files, source = files_beside(out), source_of(places)
     if not overwrite:
         _require_page_of(source, out)
-    summary = summarise(find_runs(folders), normalise, mix_versions)
+    summary = summarise(find_runs(places), normalise, mix_versions)
     try:
-        write_page(page_document(summary, folders, made), out, source)
+        write_page(page_document(summary, places, made), out, source)
         return write_files(summary, files, FORMATS if figures else ())
     except OSError as error:
         raise UserError(f"cannot write {out}: {reason_of(error)}") from error
@@ -94,7 +95,7 @@ def write_files(summary: Summary, out: Path, formats: Sequence[str] = FORMATS) -
 
     Figures are written in each of the formats; without formats there are none.
 
-    write_files(summarise(find_runs([Path("runs")])), Path("report"))
+    write_files(summarise(find_runs(["runs"])), Path("report"))
     """
     groups, notes = summary.groups, list(summary.notes)
     if not groups:

@@ -105,7 +105,7 @@ def summarise(
 ) -> Summary:
     """Compute all statistics of some runs.
 
-    summarise(find_runs([Path("runs")])).aggregates
+    summarise(find_runs(["runs"])).aggregates
     """
     groups = group_runs(records)
     if not mix_versions:
