@@ -56,7 +56,7 @@ class Race:
         return cpu >= self.seconds
 
 
-def learn_ours(agent: str, preset: str, env: str, seed: int, race: Race) -> None:
+def learn_ours(agent: str, preset: str | None, env: str, seed: int, race: Race) -> None:
     """Train a method of this library in its own loop, without files."""
     from langevinrl.runs.callbacks import Callback
     from langevinrl.runs.config import RunConfig
@@ -114,7 +114,7 @@ def main(words: list[str]) -> None:
         learn_sbx(name, env, int(seed), race)
     else:
         agent, _, preset = name.partition(":")
-        learn_ours(agent, preset or "paper", env, int(seed), race)
+        learn_ours(agent, preset or None, env, int(seed), race)
 
 
 if __name__ == "__main__":

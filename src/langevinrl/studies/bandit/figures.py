@@ -181,9 +181,9 @@ def draw_steps(study: StudyData) -> Any:
         for panel, at in zip(row, range(0, len(path), every), strict=False):
             draw_map(panel, study, _landscape(study, name, at), 1.0)
             panel.scatter(*path[at].T, s=1.6, c=END, ec="#3a2600", lw=0.15, rasterized=True)
-            if every > 1 or row[0] is axes[0, 0]:
-                panel.set_title(f"step {at}" if at else "start")
-        row[0].set_ylabel(label_of(name))
+        row[0].set_ylabel(label_of(name) + (f"\nevery {every}th step" if every > 1 else ""))
+    for step, panel in enumerate(axes[0]):
+        panel.set_title(f"step {step}" if step else "start")
     for panel in axes.flat:
         panel.set(xticks=[], yticks=[])
     return figure
