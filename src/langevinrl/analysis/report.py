@@ -82,7 +82,11 @@ def files_beside(out: Path) -> Path:
 
 def _require_page_of(source: str, out: Path) -> None:
     """Raise if the file exists and is not a page of the same folders."""
-    if out.exists() and source.encode() not in out.read_bytes()[:1_000]:
+    head = b""
+    if out.is_file():
+        with out.open("rb") as file:
+            head = file.read(1_000)
+    if out.exists() and source.encode() not in head:
         raise UserError(
             f"{out} exists and is not a report of these folders: choose another {field('out')}, or "
             f"replace it with {field('overwrite', True)}"
