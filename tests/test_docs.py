@@ -189,7 +189,7 @@ def new_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_agent_of_the_page_meets_the_contract_and_trains(new_agent: Any, tmp_path: Path) -> None:
     tests = [test for name, test in vars(test_contract).items() if name.startswith("test_")]
-    given = {"agent": test_contract.make("shooting"), "tmp_path": tmp_path}
+    given = {"agent": test_contract.make("shooting"), "tmp_path": tmp_path, "explore": True}
     asked = [(test, list(inspect.signature(test).parameters)) for test in tests]
     fitting = [(test, names) for test, names in asked if "agent" in names]
     assert len(fitting) >= 8
