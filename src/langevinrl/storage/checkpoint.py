@@ -19,14 +19,20 @@ import numpy as np
 
 from langevinrl.errors import UserError
 from langevinrl.storage.arrays import pieces, read_arrays
-from langevinrl.storage.files import reason_of, require_inside, sync_folder, write_new, write_text
+from langevinrl.storage.files import (
+    DiskError,
+    reason_of,
+    require_inside,
+    sync_folder,
+    write_new,
+    write_text,
+)
 from langevinrl.storage.folder import (
     ARRAYS,
     ENVS,
     MANIFEST,
     METADATA,
     REPLAY,
-    DiskError,
     RunFolder,
     checkpoint_name,
     draft_of,

@@ -29,6 +29,12 @@ IS_LINK = "is a link: a run or sweep uses only files inside its folder. Put the 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
 
+class DiskError(UserError):
+    """The disk refused a write; another try may succeed."""
+
+    exit_code = 1
+
+
 class FileDigest(NamedTuple):
     """Size in bytes and SHA-256 of a file's content."""
 
@@ -39,7 +45,7 @@ class FileDigest(NamedTuple):
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> FileIO:
     """Open a regular file, unbuffered; an OSError says that it is a link, a pipe or a device.
 
-    Opening does not wait for a pipe.  O_WRONLY or O_RDWR with O_CREAT creates a missing file.
+    Opening does not wait for a pipe.
     """
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
@@ -50,8 +56,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> FileIO:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
-    mode = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}[flags & os.O_ACCMODE]
-    return FileIO(handle, mode)
+    return FileIO(handle, "r+b" if flags & os.O_RDWR else "rb")
 
 
 def open_append(path: Path) -> FileIO:
@@ -63,11 +68,11 @@ def read_text(path: Path, what: str, max_bytes: int = MAX_BYTES) -> str:
     """Return the text of a regular file; `what` names its content in errors."""
     try:
         with open_regular(path) as file:
-            content = file.read(max_bytes + 1)
+            if os.fstat(file.fileno()).st_size > max_bytes:
+                raise OSError(errno.EFBIG, f"it has more than {max_bytes} bytes")
+            content = file.readall()
     except OSError as error:
         raise UserError(f"cannot read {what} from {path}: {reason_of(error)}") from error
-    if len(content) > max_bytes:
-        raise UserError(f"cannot read {what} from {path}: it has more than {max_bytes} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -120,7 +125,7 @@ def _draft_of(path: Path, text: str) -> Iterator[Path]:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {reason_of(error)}") from error
+        raise DiskError(f"cannot write {path}: {reason_of(error)}") from error
 
 
 def write_new(path: Path, pieces: Iterable[Any]) -> FileDigest:

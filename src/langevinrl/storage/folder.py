@@ -31,6 +31,7 @@ from typing import Any, Literal, TypeAlias
 
 from langevinrl.errors import UserError, field
 from langevinrl.storage.files import (
+    DiskError,
     open_append,
     open_regular,
     read_text,
@@ -56,12 +57,6 @@ EVALUATION_COLUMNS = (
     "agent", "env", "seed", "iterations", "env_steps", "episode", "return", "length",
     "wall_seconds",
 )  # fmt: skip
-
-
-class DiskError(UserError):
-    """The disk refused a write; another try may succeed."""
-
-    exit_code = 1
 
 
 Kind: TypeAlias = Literal["run", "model", "sweep", "none"]

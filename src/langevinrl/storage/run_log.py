@@ -129,7 +129,7 @@ def _cut(file: FileIO, path: Path, length: int) -> bytes:
 
     Missing lines cannot be restored; a warning says so, and the run goes on.  Returns the rest.
     """
-    content = file.read(length)
+    content = file.readall()[:length]
     whole = content.rfind(b"\n") + 1
     if whole < length:
         print(

@@ -111,7 +111,7 @@ def _explain(code: int, job: Job) -> str:
     try:
         with open_regular(job.state / LOG) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 2_000))
-            output = file.read().decode(errors="replace").rstrip()
+            output = file.readall().decode(errors="replace").rstrip()
     except OSError:
         output = ""
     if code == -signal.SIGKILL:
