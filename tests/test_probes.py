@@ -85,7 +85,8 @@ def value(run: Any, obs: np.ndarray, action: float = 0.0) -> float:
     """Return the mean of the critics, at the clean level if there are levels."""
     level = (run.agent.clean,) if hasattr(run.agent, "clean") else ()
     rows = jnp.asarray(obs)[None], jnp.full((1, 1), action)
-    q = run.agent.critic.apply(first(run).critic.params, *rows, *level)
+    critic = run.agent.critic if hasattr(run.agent, "critic") else run.agent.critics.network
+    q = critic.apply(first(run).critic.params, *rows, *level)
     mean = q[..., 0] if q.ndim == 3 else q  # DACER's critics also return a standard deviation
     return float(mean.mean())
 
