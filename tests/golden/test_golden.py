@@ -1,4 +1,4 @@
-"""Every agent's short run still gives the numbers it gave: structure may change, they may not."""
+"""Short runs of every agent give the recorded numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langevinrl.studies.bandit.study import run_study
 @pytest.mark.parametrize(
     "agent", [pytest.param(a, marks=pytest.mark.xdist_group(a)) for a in record.AGENTS]
 )
-def test_the_golden_record(agent: str, tmp_path: Path) -> None:
+def test_run_gives_the_recorded_values(agent: str, tmp_path: Path) -> None:
     record.make_run(agent, tmp_path / "run")
     now = record.record(tmp_path / "run")["values"]
     then = json.loads(record.TABLE.read_text())[agent]["values"]
@@ -23,7 +23,7 @@ def test_the_golden_record(agent: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_bandits_quick_study(tmp_path: Path) -> None:
-    """Chains along unit scores turn rounding into other corners: to a few samples of 2,000."""
+def test_quick_bandit_study_gives_the_recorded_values(tmp_path: Path) -> None:
+    # Rounding moves a few of 2,000 samples, since chains follow the direction of a gradient only.
     now = record.record_bandit(run_study(BanditConfig(out=tmp_path, quick=True)))
     assert record.differences(now, json.loads(record.BANDIT.read_text()), tolerance=5e-3) == []

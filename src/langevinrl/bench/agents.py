@@ -20,7 +20,7 @@ from rich.table import Table
 from langevinrl.agents import Agent
 from langevinrl.bench.loop import loop_overhead
 from langevinrl.bench.plain import PLAIN, Plain
-from langevinrl.bench.timing import Acting, Timer, Updating, gemm_rate
+from langevinrl.bench.timing import RepeatedAction, RepeatedUpdate, Timer, gemm_rate
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
 from langevinrl.storage.versions import versions
@@ -83,14 +83,17 @@ def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> 
     obs, copy = batch.obs[:ENVS], partial(jax.tree.map, jnp.copy, state)
     times = Timer(
         {
-            "update": Updating(update, copy(), batch),  # a copy: the state is donated
-            "plain update": Updating(plain_update, copy(), batch),
-            "act": Acting(act, state, obs),
-            "plain act": Acting(plain_act, state, obs),
+            "update": RepeatedUpdate(update, copy(), batch),  # a copy: the state is donated
+            "plain update": RepeatedUpdate(plain_update, copy(), batch),
+            "act": RepeatedAction(act, state, obs),
+            "plain act": RepeatedAction(plain_act, state, obs),
             "loop": loop_overhead(agent.spec, ENVS),
         }
     ).run(repeats)
-    for kind, num_calls in (("update", Updating.num_calls), ("act", Acting.num_calls)):
+    for kind, num_calls in (
+        ("update", RepeatedUpdate.num_calls),
+        ("act", RepeatedAction.num_calls),
+    ):
         times[kind] /= num_calls
         times[f"plain {kind}"] /= num_calls
     times["ratio"] = times["update"] / times["plain update"]

@@ -31,7 +31,7 @@ class Timer:
         return {name: 1e3 * float(np.median(s)) for name, s in self.seconds.items()}
 
 
-class Updating:
+class RepeatedUpdate:
     """Repeated update of its own result, since it reuses its input's memory.
 
     Two at a time: many methods update the policy at every second update only.
@@ -49,7 +49,7 @@ class Updating:
         return self.state
 
 
-class Acting:
+class RepeatedAction:
     """Several actions in a row, so that the cold cache of the first matters little."""
 
     num_calls = 5

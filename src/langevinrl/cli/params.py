@@ -21,15 +21,15 @@ class Params:
 
 
 def main(words: list[str]) -> None:
-    asked = parse(Params, words, "params")
-    if not (0 < asked.obs_dim < 10**7 and 0 < asked.act_dim < 10**7):
+    args = parse(Params, words, "params")
+    if not (0 < args.obs_dim < 10**7 and 0 < args.act_dim < 10**7):
         raise UserError("--obs-dim and --act-dim count axes: at least 1 each, below ten million")
     from langevinrl.studies.parameters import count_all
     from langevinrl.types import Spec
 
-    pairs = count_all(Spec(asked.obs_dim, asked.act_dim))
+    pairs = count_all(Spec(args.obs_dim, args.act_dim))
     counts = {name: critics + policy for name, (critics, policy) in pairs.items()}
-    if asked.json:
+    if args.json:
         print(json.dumps(counts, indent=2))
         return
     for name, count in counts.items():

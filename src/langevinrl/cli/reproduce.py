@@ -30,20 +30,20 @@ class Reproduce:
 
 
 def main(words: list[str]) -> None:
-    asked = parse(Reproduce, words, "reproduce")
-    out = asked.out or Path("reproduce") / asked.study
-    if asked.study not in STUDIES:
-        raise UserError(unknown("study", asked.study, STUDIES))
-    if asked.study in TRAINED:
+    args = parse(Reproduce, words, "reproduce")
+    out = args.out or Path("reproduce") / args.study
+    if args.study not in STUDIES:
+        raise UserError(unknown("study", args.study, STUDIES))
+    if args.study in TRAINED:
         from langevinrl.studies.reproduce import reproduce
 
-        options = asked.backends.options()
-        options["seeds_per_process"] = asked.backends.seeds_per_process
-        exit_if_failed(reproduce(asked.study, out, asked.extent, asked.yes, options))
+        options = args.backends.options()
+        options["seeds_per_process"] = args.backends.seeds_per_process
+        exit_if_failed(reproduce(args.study, out, args.extent, args.yes, options))
         return
-    if asked.extent != Extent():
-        raise UserError(f"{asked.study} has no runs to scale or select: leave those options out")
-    if asked.study == "bandit":
+    if args.extent != Extent():
+        raise UserError(f"{args.study} has no runs to scale or select: leave those options out")
+    if args.study == "bandit":
         from langevinrl.studies.bandit.settings import BanditConfig
         from langevinrl.studies.bandit.study import run_study
 
@@ -53,5 +53,5 @@ def main(words: list[str]) -> None:
         from langevinrl.studies.reproduce import write_table
         from langevinrl.studies.times import time_table
 
-        rows = parameter_table() if asked.study == "parameters" else time_table()
-        write_table(rows, out / f"{asked.study}.csv")
+        rows = parameter_table() if args.study == "parameters" else time_table()
+        write_table(rows, out / f"{args.study}.csv")

@@ -52,8 +52,9 @@ def print_plan(
     total = sum(config.seeds for config in configs)
     lengths = sorted({config.iterations or 0 for config in configs})
     console.print(f"{study.title}. {study.about}", soft_wrap=True)
+    jobs = f"{len(configs)} job{'s' * (len(configs) > 1)}"
     console.print(
-        f"{total} runs in {len(configs)} jobs of {' or '.join(f'{n:,}' for n in lengths)} "
+        f"{total} runs in {jobs} of {' or '.join(f'{n:,}' for n in lengths)} "
         f"iterations, scale {extent.scale:g}.",
         soft_wrap=True,
     )

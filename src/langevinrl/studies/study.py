@@ -48,7 +48,7 @@ class Study:
     """One comparison of the paper."""
 
     title: str
-    about: str  # its place in the paper, and which choices are ours
+    about: str  # its place in the paper, and choices that are ours
     agents: tuple[str, ...] = AGENTS
     tasks: tuple[str, ...] = TASKS
     seeds: tuple[int, ...] = SEEDS
@@ -64,7 +64,7 @@ class Study:
 class Extent:
     """Part of a study to run; the defaults are the paper's."""
 
-    scale: float = 1.0  # 1 is the paper; less shortens runs, warm-up, delays and decays alike
+    scale: float = 1.0  # 1 is the paper; less shortens runs, warm-up, delays and decays equally
     iterations: int | None = None  # cut every run here, all else as at its scale
     # methods; the study's by default
     agents: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--methods"])] = ()
@@ -85,8 +85,8 @@ class Extent:
 def runs(study: Study, extent: Extent) -> list[RunConfig]:
     """Return every run of a part of a study: two seeds of everything, then the other seeds."""
     agents = _pick("method of the study", extent.agents, study.agents, study.agents)
-    asked = [task.split("-v")[0] for task in extent.tasks]
-    tasks = _pick("task of the paper", asked, study.tasks, TASKS)
+    named = [task.split("-v")[0] for task in extent.tasks]
+    tasks = _pick("task of the paper", named, study.tasks, TASKS)
     seeds = _seeds(study, extent)
     return [
         configure(study, agent, f"{task}-{extent.versions}", case, seed, extent)
@@ -151,9 +151,9 @@ def _seeds(study: Study, extent: Extent) -> Sequence[int]:
 
 
 def _pick(
-    what: str, asked: Sequence[str], default: Sequence[str], known: Sequence[str]
+    kind: str, names: Sequence[str], default: Sequence[str], known: Sequence[str]
 ) -> Sequence[str]:
-    for name in asked:
+    for name in names:
         if name not in known:
-            raise UserError(unknown(what, name, known))
-    return asked or default
+            raise UserError(unknown(kind, name, known))
+    return names or default

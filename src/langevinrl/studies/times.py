@@ -17,7 +17,7 @@ from rich.console import Console
 from langevinrl.analysis.paper import HUMANOID_TIME
 from langevinrl.analysis.tables import Row
 from langevinrl.bench.agents import BATCH, ENVS, compile_pair, draw_batch
-from langevinrl.bench.timing import Acting, Timer, Updating
+from langevinrl.bench.timing import RepeatedAction, RepeatedUpdate, Timer
 from langevinrl.registry import METHODS, label_of
 from langevinrl.studies.parameters import HUMANOID
 from langevinrl.studies.study import AGENTS
@@ -40,16 +40,18 @@ def time_table(
             state = jax.jit(agent.init)(jax.random.key(0))
             explore = partial(agent.act, explore=True)
             update, act = compile_pair(agent.update, explore, state, batch)
-        calls[f"{name} act"] = Acting(act, jax.tree.map(jax.numpy.copy, state), batch.obs[:ENVS])
-        calls[f"{name} update"] = Updating(update, state, batch)
+        calls[f"{name} act"] = RepeatedAction(
+            act, jax.tree.map(jax.numpy.copy, state), batch.obs[:ENVS]
+        )
+        calls[f"{name} update"] = RepeatedUpdate(update, state, batch)
     with console.status("timing"):
         times = Timer(calls).run(repeats)
     unit = _milliseconds(times, "nclql")
     return [
         {
             "method": label_of(name),
-            "ms_per_update": f"{times[f'{name} update'] / Updating.num_calls:.1f}",
-            "ms_per_action": f"{times[f'{name} act'] / Acting.num_calls:.2f}",
+            "ms_per_update": f"{times[f'{name} update'] / RepeatedUpdate.num_calls:.1f}",
+            "ms_per_action": f"{times[f'{name} act'] / RepeatedAction.num_calls:.2f}",
             "ratio": f"{_milliseconds(times, name) / unit:.3f}",
             "paper": f"{HUMANOID_TIME[name]:.3f}" if name in HUMANOID_TIME else "",
         }
@@ -59,5 +61,5 @@ def time_table(
 
 def _milliseconds(times: dict[str, float], name: str) -> float:
     """Return the time of an iteration: update and action."""
-    update = times[f"{name} update"] / Updating.num_calls
-    return update + times[f"{name} act"] / Acting.num_calls
+    update = times[f"{name} update"] / RepeatedUpdate.num_calls
+    return update + times[f"{name} act"] / RepeatedAction.num_calls

@@ -25,7 +25,7 @@ def write_study(out: Path, num_chains: int = 60, grid: int = 33) -> Path:
     (out / "data").mkdir(parents=True)
     np.savez(out / "data" / "exact.npz", bound=2.0, near=0.3, centres=CENTRES, high=HIGH, axis=axis,
              reward=maps[-1], smoothed=maps, sigmas=np.linspace(0.8, 0, 10), sweep=SWEEP,
-             laws=np.stack([maps[-1] ** 2] * len(SWEEP)), score_sigmas=[0.7, 0.4],
+             policies=np.stack([maps[-1] ** 2] * len(SWEEP)), score_sigmas=[0.7, 0.4],
              score_weights=[10.0], density=maps[None, :2], score_value=maps[:2],
              density_score=np.ones((1, 2, grid, grid, 2)),
              value_score=np.ones((2, grid, grid, 2)))  # fmt: skip
@@ -35,7 +35,7 @@ def write_study(out: Path, num_chains: int = 60, grid: int = 33) -> Path:
         path = chains[-1] if name != "sac" else chains[-1][[0, -1]]
         np.savez(out / "data" / f"{name}.npz", chains=path, panels=path,
                  value=maps if name == "nclql" else maps[-1:], swept=chains[:, -1],
-                 walks=chains)  # fmt: skip
+                 page_chains=chains)  # fmt: skip
     _write_tables(out)
     return out
 

@@ -53,4 +53,4 @@ def test_unit_scores_do_not_sample_the_exact_policy(known: tuple[LQL, PyTree]) -
     assert [row["w"] for row in rows] == [1.0, 300.0]
     assert rows[0]["reward_mean"] < rows[1]["reward_mean"]
     assert rows[1]["total_variation"] > 0.5
-    assert arrays["swept"].shape == (2, 500, 2) and arrays["walks"].shape == (2, 11, 300, 2)
+    assert arrays["swept"].shape == (2, 500, 2) and arrays["page_chains"].shape == (2, 11, 300, 2)

@@ -87,7 +87,7 @@ def draw_temperature(study: StudyData) -> Any:
             panel.scatter(*points.T, s=1.2, c=END, lw=0, alpha=0.6, rasterized=True)
             panel.text(0, 0, _sweep_text(study, name, i), c="white", ha="center", va="center",
                        fontsize=7)  # fmt: skip
-        exact = study.exact["laws"][i]
+        exact = study.exact["policies"][i]
         draw_map(axes[-1, column], study, exact / exact.max(), 1.0)
         axes[0, column].set_title(f"w = {sweep[i]:g}")
     for row, label in enumerate([label_of(name) for name in names] + ["exact policy"]):

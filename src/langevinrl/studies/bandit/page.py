@@ -44,7 +44,7 @@ def write_page(out: Path) -> Path | None:
 
 def _method(study: StudyData, name: str) -> dict[str, Any]:
     """Encode value maps as bytes from minimum to maximum, and chains as 16-bit parts of the box."""
-    value, chains = study.data[name]["value"], study.data[name]["walks"]
+    value, chains = study.data[name]["value"], study.data[name]["page_chains"]
     bound = float(study.exact["bound"])
     low, high = value.min(axis=(1, 2)), value.max(axis=(1, 2))
     scaled = (value - low[:, None, None]) / (high - low)[:, None, None]

@@ -136,7 +136,7 @@ def _write_exact(config: BanditConfig) -> None:
         "axis": axis,
         "reward": env.reward_map(axis),
         "sweep": np.array(config.sweep),
-        "laws": np.stack([exact_policy(w, config.bound).coarse(100) for w in config.sweep]),
+        "policies": np.stack([exact_policy(w, config.bound).coarse(100) for w in config.sweep]),
     }
     if "nclql" in config.methods:
         agent = run_settings(config, "nclql").make_agent(Spec(1, 2, config.bound))

@@ -46,11 +46,11 @@ def sweep_direction(
             if seed == config.seed:
                 swept.append(actions[:SHOWN])
                 chains.append(np.asarray(follow(state, w, start, key_for(0, "page chain"))))
-    return rows, {"swept": np.stack(swept), "walks": np.stack(chains)}
+    return rows, {"swept": np.stack(swept), "page_chains": np.stack(chains)}
 
 
 def best_w(rows: list[Row]) -> float:
-    """Return the w with the highest mean reward over seeds, which is how the paper chooses it."""
+    """Return the w with the highest mean reward over seeds, as in the paper."""
     rewards: dict[float, list[float]] = {}
     for row in rows:
         rewards.setdefault(row["w"], []).append(row["reward_mean"])
