@@ -1,8 +1,8 @@
-"""A short run of every agent, boiled down to numbers: what a change of structure must not change.
+"""Golden record: numbers of a short run of every agent, which refactoring must not change.
 
-python tests/golden/record.py check        # what differs from golden.json, hashes too
-python tests/golden/record.py write        # make golden.json again, after a change that is meant
-python tests/golden/record.py bandit DIR   # bandit.json from a quick study
+python tests/golden/record.py check [AGENT ...]  # differences from golden.json, hashes included
+python tests/golden/record.py write [AGENT ...]  # write golden.json again, after a wanted change
+python tests/golden/record.py bandit DIR         # write bandit.json from a quick study
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ HERE = Path(__file__).parent
 TABLE, BANDIT = HERE / "golden.json", HERE / "bandit.json"
 sys.path.insert(0, str(HERE.parent))  # toys
 
-import conftest  # noqa: E402, F401  the compiler's flags, as in the tests
+import conftest  # noqa: E402, F401  sets the compiler flags of the tests
 
 from langevinrl.runs.config import RunConfig  # noqa: E402
 from langevinrl.runs.train import resume, train  # noqa: E402
 
-AGENTS = "nclql lql sac qsm dipo qvpo dacer mfp sdac dpmd".split()
 RUN: dict[str, Any] = {
     "iterations": 4, "seed": 3, "seeds": 2, "num_envs": 2, "warmup": 60, "batch_size": 16,
     "capacity": 100, "eval_every": 4, "eval_episodes": 2, "checkpoint_every": 3, "log_every": 2,
 }  # fmt: skip
-# A small, smooth version of each: unit scores would turn the last bit into another corner.
+# Small and smooth settings: unit gradients would amplify rounding.
 SMOOTH: dict[str, Any] = {"inverse_temperature": 10.0, "normalise": False}
 FEW: dict[str, Any] = {"num_steps": 5, "best_of": 3}
 FIELDS: dict[str, dict[str, Any]] = {
     "nclql": SMOOTH | {"num_levels": 3, "embedding_size": 4, "best_of": 2},
+    "nclql-auto": {"num_levels": 3, "embedding_size": 4, "best_of": 2},
     "lql": SMOOTH | {"num_steps": 5},
     "sac": {},
     "qsm": FEW,
@@ -50,7 +50,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 
 
 def make_run(agent: str, folder: Path) -> None:
-    """Four iterations, then four more after a resume."""
+    """Run four iterations, then four more after a resume."""
     fields = {"hidden": (8, 8)} | FIELDS[agent]
     train(
         RunConfig("toys:golden", agent=agent, hyperparameters=fields, out=str(folder), **RUN),
@@ -60,7 +60,7 @@ def make_run(agent: str, folder: Path) -> None:
 
 
 def record(folder: Path) -> dict[str, Any]:
-    """Hashes of all that a run left, and numbers that stand for its weights and its logs."""
+    """Return hashes of a run's files, and moments of its weights, replay and metrics."""
     from safetensors.numpy import load_file
 
     checkpoint = max((folder / "checkpoints").iterdir())
@@ -72,7 +72,7 @@ def record(folder: Path) -> dict[str, Any]:
     hashes |= {"metrics": _hash(metrics.encode()), "evaluations": _hash(json.dumps(rows).encode())}
     values = {f"state {name}": _moments(a) for name, a in arrays["state"].items()}
     values |= {f"replay {name}": _moments(a) for name, a in arrays["replay"].items()}
-    # No returns: an evaluation action is keyed by its observation's last bit, so they are hashed.
+    # Returns are only hashed: an evaluation action depends on the last bit of its observation.
     for line in map(json.loads, metrics.splitlines()):
         place = f"metrics {line.pop('seed')} {line.pop('iterations')}"
         values |= {f"{place} {name}": [value] for name, value in line.items()}
@@ -80,7 +80,7 @@ def record(folder: Path) -> dict[str, Any]:
 
 
 def learning_metrics(folder: Path) -> str:
-    """metrics.jsonl without what is only watched, not learned: episodes, and how actions look."""
+    """Return metrics.jsonl without statistics of episodes and samplers."""
     rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     kept = [
         {k: v for k, v in r.items() if not k.startswith(("rollout/", "sampler/"))} for r in rows
@@ -89,7 +89,7 @@ def learning_metrics(folder: Path) -> str:
 
 
 def record_bandit(folder: Path) -> dict[str, list[float]]:
-    """Every number of a quick study's tables."""
+    """Return every number in the tables of a quick study."""
     values: dict[str, list[float]] = {}
     for table in ("seeds", "sweep", "smoothing"):
         with (folder / f"{table}.csv").open(newline="") as file:
@@ -113,7 +113,7 @@ def _hash_arrays(named: dict[str, np.ndarray]) -> str:
 
 
 def differences(now: dict[str, Any], then: dict[str, Any], tolerance: float = 1e-5) -> list[str]:
-    """What is not there any more, not yet, or further off than rounding: a line each."""
+    """Return a line for each value that is missing, new or different."""
     found = [f"only now: {name}" for name in now.keys() - then.keys()]
     found += [f"only then: {name}" for name in then.keys() - now.keys()]
     for name in sorted(now.keys() & then.keys()):
@@ -122,9 +122,9 @@ def differences(now: dict[str, Any], then: dict[str, Any], tolerance: float = 1e
     return found
 
 
-def main(mode: str) -> None:
+def main(mode: str, agents: list[str]) -> None:
     table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
-    for agent in AGENTS:
+    for agent in agents or FIELDS:
         with tempfile.TemporaryDirectory() as place:
             make_run(agent, Path(place) / "run")
             now = record(Path(place) / "run")
@@ -143,4 +143,4 @@ if __name__ == "__main__":
         numbers = record_bandit(Path(sys.argv[2]))
         BANDIT.write_text(json.dumps(numbers, indent=0) + "\n")
     else:
-        main(sys.argv[1])
+        main(sys.argv[1], sys.argv[2:])

@@ -13,7 +13,7 @@ from langevinrl.studies.bandit.study import run_study
 
 
 @pytest.mark.parametrize(
-    "agent", [pytest.param(a, marks=pytest.mark.xdist_group(a)) for a in record.AGENTS]
+    "agent", [pytest.param(a, marks=pytest.mark.xdist_group(a)) for a in record.FIELDS]
 )
 def test_run_gives_the_recorded_values(agent: str, tmp_path: Path) -> None:
     record.make_run(agent, tmp_path / "run")

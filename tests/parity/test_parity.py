@@ -162,10 +162,10 @@ def weights(template: PyTree, numbers: np.ndarray) -> PyTree:
         return np.fromiter(stream, float, leaf.size).reshape(leaf.shape)
 
     def perceptron(mlp: PyTree) -> PyTree:
-        inputs = [take(weight) for weight in mlp["inputs"]]
-        names = [[name for name in ("weight", "bias") if name in layer] for layer in mlp["layers"]]
-        pairs = zip(mlp["layers"], names, strict=True)
-        return {"inputs": inputs, "layers": [{n: take(la[n]) for n in own} for la, own in pairs]}
+        inputs, layers = [take(weight) for weight in mlp["inputs"]], []
+        for layer in mlp["layers"]:
+            layers.append({name: take(layer[name]) for name in ("weight", "bias") if name in layer})
+        return {"inputs": inputs, "layers": layers}
 
     if "body" in template:
         parts = [(name, template[name]) for name in ("embedding", "body")]
