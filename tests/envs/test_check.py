@@ -82,6 +82,7 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"old_reset": True}, r"was not a tuple of the form `\(obs, info\)`"),
     ({"old_step": True}, "old step API"),
     ({"box": spaces.Discrete(2)}, "discrete actions"),
+    ({"space": spaces.Dict()}, "Gymnasium: An empty Dict observation space"),
     ({"raises": "make"}, r"raised KeyError: 'wheel' in __init__\(\) \(test_check.py, line"),
     ({"raises": "reset"}, r"raised KeyError: 'wheel' in reset\(\) \(test_check.py, line"),
 ]  # fmt: skip
@@ -179,7 +180,7 @@ def test_normalising_wrappers_are_a_warning_with_advice() -> None:
         return gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(toys.golden()))
 
     said = " ".join(finding.sentence for finding in check_env(make) if not finding.is_error)
-    assert "langevinrl.envs.standardise" in said and "reward_scale" in said
+    assert "langevinrl.standardise" in said and "reward_scale" in said
 
 
 def test_standardised_observations_agree_between_environments_and_can_be_saved() -> None:

@@ -29,8 +29,8 @@ SEED = 1
 # Keys under which a wrapper that resets automatically stores the last observation.
 FINAL_KEYS = ("final_obs", "final_observation", "terminal_observation")
 NORMALISERS = {
-    "NormalizeObservation": "Use fixed numbers: "
-    "langevinrl.envs.standardise measures them once and gives every environment the same.",
+    "NormalizeObservation": "Use langevinrl.standardise, which measures them once and gives every "
+    "environment the same.",
     "NormalizeReward": "Leave it out and use the fields reward_norm or reward_scale, saved with "
     "the run.",
 }
@@ -86,6 +86,8 @@ def _examine(env: EnvLike) -> tuple[list[Finding], BaseException | None]:
             cause = error.__cause__
         except UserError as error:
             found.append(Finding(True, str(error)))
+        except (AssertionError, TypeError) as error:  # of the spaces
+            found.append(Finding(True, f"Gymnasium: {error}"))
         finally:
             envs.close(terminate=True)
     said = [_GYMNASIUM.fullmatch(str(warning.message)) for warning in caught]

@@ -31,9 +31,9 @@ ANSWERED, REFUSED = "answered", "refused"
 class Workers:
     """One process for each environment; all end with the run.
 
-    Stop signals reach the whole process group.  Workers ignore them: the training loop saves before
-    it stops, and needs its environments for that.  Data goes through pipes, so that a killed run
-    leaves neither shared memory nor semaphores behind.
+    Stop signals may reach all processes of a job.  Workers ignore them: the training loop saves
+    before it stops, and needs its environments for that.  Data goes through pipes, so that a killed
+    run leaves neither shared memory nor semaphores behind.
     """
 
     def __init__(
