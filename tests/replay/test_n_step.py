@@ -14,7 +14,6 @@ from langevinrl.losses import td_backup
 from langevinrl.replay.buffer import Replay
 from langevinrl.replay.n_step import discount_of
 from langevinrl.runs.config import RunConfig
-from langevinrl.runs.loop import Run
 from langevinrl.types import Spec, Transition
 
 SPEC = Spec(obs_dim=1, act_dim=1)
@@ -80,17 +79,6 @@ def tiny(**fields: Any) -> RunConfig:
         "toys:golden", agent="lql", hyperparameters={"hidden": (4, 4), "num_steps": 2},
         iterations=6, num_envs=3, warmup=48, capacity=60, batch_size=16, **fields,
     )  # fmt: skip
-
-
-def test_a_run_samples_with_its_agents_current_gamma() -> None:
-    asked: list[dict[str, Any]] = []
-    with Run(tiny(n_step=3)) as run:
-        sample = run.replay.sample
-        run.replay.sample = lambda size, **how: asked.append(how) or sample(size, **how)  # type: ignore[method-assign,func-returns-value]  # watched
-        run.until(1)
-        run.change_agent(gamma=0.5)
-        run.until(2)
-    assert asked == [{"n_step": 3, "gamma": 0.99}, {"n_step": 3, "gamma": 0.5}]
 
 
 def test_an_agent_without_gamma_is_refused_for_several_steps() -> None:

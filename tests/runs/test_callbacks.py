@@ -16,6 +16,7 @@ from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.train import train
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import RunFolder
+from langevinrl.types import Batch
 
 
 class Diary(Callback):
@@ -98,10 +99,19 @@ def test_after_an_error_all_callbacks_end_and_the_environments_close() -> None:
 
 
 def test_hyperparameters_can_be_changed_during_a_run() -> None:
-    with Run(config().resolved(), env=toys.wide) as run:
+    gammas: list[float] = []
+    with Run(config(n_step=2).resolved(), env=toys.wide) as run:
+        sample = run.replay.sample
+
+        def watched(size: int, *, n_step: int, gamma: float) -> Batch:
+            gammas.append(gamma)
+            return sample(size, n_step=n_step, gamma=gamma)
+
+        run.replay.sample = watched  # type: ignore[assignment,method-assign]
         run.until(2)
         before = jax.tree.map(np.array, run.state)
-        run.change_agent(learning_rate=0.0)
+        run.change_agent(learning_rate=0.0, gamma=0.5)
         run.until(4)
     jax.tree.map(np.testing.assert_array_equal, run.state.critic.params, before.critic.params)
     assert int(run.state.critic.opt_state[0].count[0]) == 4
+    assert gammas == [0.99, 0.99, 0.5, 0.5]
