@@ -46,9 +46,10 @@ class Field(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The places in which one environment keeps its state."""
+    """The places in which an environment and its wrappers keep their state."""
 
     fields: list[Field]
+    keeper: Any = None  # an object with state_dict and load_state_dict
     data: Any = None  # MuJoCo's mjData
     model: Any = None  # MuJoCo's mjModel
     changes_model: bool = False  # a reset changes arrays of the model
@@ -56,7 +57,28 @@ class Layout(NamedTuple):
     between_steps: bool = False  # it stops after mj_step1, whose contacts the next step uses
 
 
-def wrapper_fields(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> list[Field] | None:
+def layout_of(env: Any) -> Layout | None:
+    """Return the layout of an environment with its wrappers; None if any of them is unknown.
+
+    An object with state_dict covers all that it wraps.
+    """
+    fields: list[Field] = []
+    depth = 0
+    while isinstance(env, gym.Wrapper) and not _has_state_dict(env):
+        known = _wrapper_fields(env)
+        if known is None:
+            return None
+        fields += [field._replace(label=f"wrapper {depth}/{field.label}") for field in known]
+        env, depth = env.env, depth + 1
+    layout = Layout([], env) if _has_state_dict(env) else _known_layout(env)
+    return None if layout is None else layout._replace(fields=fields + layout.fields)
+
+
+def _has_state_dict(env: Any) -> bool:
+    return hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
+
+
+def _wrapper_fields(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> list[Field] | None:
     """Return the state of a wrapper; None if it is unknown."""
     if isinstance(wrapper, STATELESS):
         return []
@@ -71,12 +93,12 @@ def _field(owner: Any, path: str) -> Field:
     return Field(path, owner, name)
 
 
-def layout_of(env: Any) -> Layout | None:
-    """Return the layout of a known kind of environment; None if it is unknown."""
+def _known_layout(env: Any) -> Layout | None:
+    """Return the layout of an environment without wrappers; None if it is unknown."""
     module = type(env).__module__
     if module.startswith("gymnasium.envs.mujoco"):
         # Only Gymnasium's: other MuJoCo environments may keep a goal outside of mjData.
-        return Layout([], env.data, env.model)
+        return Layout([], data=env.data, model=env.model)
     if module.startswith("gymnasium.envs.classic_control"):
         return Layout([Field("state", env, "state")])
     if module.startswith("gymnasium_robotics.envs"):
@@ -89,15 +111,17 @@ def layout_of(env: Any) -> Layout | None:
 def _robotics(env: Any, family: str) -> Layout | None:
     """Return the layout of Fetch, the Shadow hand, Adroit or a maze."""
     if family in ("fetch", "shadow_dexterous_hand"):
-        return Layout([Field("goal", env, "goal")], env.data, env.model, True)
+        fields = [Field("goal", env, "goal")]
+        return Layout(fields, data=env.data, model=env.model, changes_model=True)
     if family == "adroit_hand":
         fields = [Field("tar_length", env, "tar_length")] if hasattr(env, "tar_length") else []
-        return Layout(fields, env.data, env.model, True)
+        return Layout(fields, data=env.data, model=env.model, changes_model=True)
     body = getattr(env, "ant_env", None) or getattr(env, "point_env", None)
     if family == "maze" and body is not None:
         fields = [Field(name, env, name) for name in ("goal", "reset_pos")]
         fields.append(Field("init_qpos", body, "init_qpos"))
-        return Layout(fields, body.data, body.model, True, (body.np_random,))
+        known = Layout(fields, data=body.data, model=body.model, changes_model=True)
+        return known._replace(generators=(body.np_random,))
     return None
 
 
@@ -109,7 +133,8 @@ def _dm_control(env: Any) -> Layout | None:
     fields = [Field(f"env.{name}", env, name) for name in ("_step_count", "_reset_next_step")]
     plain = (bool, int, float, np.ndarray, np.generic)
     fields += [Field(f"task.{k}", task, k) for k, v in vars(task).items() if isinstance(v, plain)]
-    return Layout(fields, env.physics.data.ptr, env.physics.model.ptr, True, between_steps=True)
+    data, model = env.physics.data.ptr, env.physics.model.ptr
+    return Layout(fields, data=data, model=model, changes_model=True, between_steps=True)
 
 
 def simulation_arrays(layout: Layout) -> dict[str, np.ndarray]:

@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from langevinrl.envs.layout import (
-    Field,
-    Layout,
-    layout_of,
-    simulation_arrays,
-    wrapper_fields,
-    write_arrays,
-)
+from langevinrl.envs.layout import Field, Layout, layout_of, simulation_arrays, write_arrays
 from langevinrl.errors import UserError
 
 
@@ -37,19 +30,19 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
     @property
     def env_state(self) -> EnvState | None:
-        parts = _state_parts(self.env)
-        if parts is None:
+        layout = layout_of(self.env)
+        if layout is None:
             return None
-        arrays, values = _read_fields(parts.fields)
-        arrays |= _read_arrays(parts)
+        arrays, values = _read_fields(layout.fields)
+        arrays |= _read_arrays(layout)
         metadata: dict[str, Any] = {
             "generator": _generator_state(self.unwrapped.np_random),
             "elapsed": [limit._elapsed_steps for limit in _time_limits(self)],
         }
         if values:
             metadata["values"] = values
-        if parts.layout and parts.layout.generators:
-            metadata["generators"] = list(map(_generator_state, parts.layout.generators))
+        if layout.generators:
+            metadata["generators"] = list(map(_generator_state, layout.generators))
         return EnvState(arrays, metadata)
 
     @env_state.setter
@@ -60,63 +53,33 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
             raise UserError(f"the environment cannot be restored: {error!r}") from error
 
     def _restore(self, saved: EnvState) -> None:
-        parts = _state_parts(self.env)
-        if parts is None:
+        layout = layout_of(self.env)
+        if layout is None:
             raise UserError("the checkpoint has a state of an environment that cannot take it")
         arrays = dict(saved.arrays)
-        _write_fields(parts.fields, arrays, saved.metadata.get("values", {}))
-        _write_arrays(parts, arrays)
+        _write_fields(layout.fields, arrays, saved.metadata.get("values", {}))
+        _write_arrays(layout, arrays)
         _set_generator(self.unwrapped.np_random, saved.metadata["generator"])
-        others = parts.layout.generators if parts.layout else ()
-        for generator, state in zip(others, saved.metadata.get("generators", []), strict=True):
+        others = saved.metadata.get("generators", [])
+        for generator, state in zip(layout.generators, others, strict=True):
             _set_generator(generator, state)
         for limit, elapsed in zip(_time_limits(self), saved.metadata["elapsed"], strict=True):
             limit._elapsed_steps = elapsed
 
 
-class _StateParts(NamedTuple):
-    """The state of a stack of wrappers and the environment below them."""
-
-    fields: list[Field]
-    owner: Any  # the object with state_dict, or the environment itself
-    layout: Layout | None  # None if `owner` has state_dict
-
-
-def _state_parts(env: Any) -> _StateParts | None:
-    """Collect the state of all wrappers; None if the state of one is unknown."""
-    fields: list[Field] = []
-    depth = 0
-    while isinstance(env, gym.Wrapper) and not _has_state_dict(env):
-        known = wrapper_fields(env)
-        if known is None:
-            return None
-        fields += [field._replace(label=f"wrapper {depth}/{field.label}") for field in known]
-        env, depth = env.env, depth + 1
-    if _has_state_dict(env):
-        return _StateParts(fields, env, None)
-    layout = layout_of(env)
-    return None if layout is None else _StateParts(fields + layout.fields, env, layout)
-
-
-def _has_state_dict(env: Any) -> bool:
-    return hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
-
-
-def _read_arrays(parts: _StateParts) -> dict[str, np.ndarray]:
+def _read_arrays(layout: Layout) -> dict[str, np.ndarray]:
     """Return copies of the environment's own arrays."""
-    layout = parts.layout
-    if layout is None:
-        return {name: np.array(value) for name, value in parts.owner.state_dict().items()}
+    if layout.keeper is not None:
+        return {name: np.array(value) for name, value in layout.keeper.state_dict().items()}
     if layout.data is None:
         return {}
     time = {"time": np.float64(layout.data.time).reshape(1)}
     return time | {name: array.copy() for name, array in simulation_arrays(layout).items()}
 
 
-def _write_arrays(parts: _StateParts, arrays: dict[str, np.ndarray]) -> None:
-    layout = parts.layout
-    if layout is None:
-        parts.owner.load_state_dict(arrays)
+def _write_arrays(layout: Layout, arrays: dict[str, np.ndarray]) -> None:
+    if layout.keeper is not None:
+        layout.keeper.load_state_dict(arrays)
     elif layout.data is None:
         write_arrays({}, arrays)
     else:
