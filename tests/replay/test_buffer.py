@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -93,23 +91,6 @@ def test_an_extra_column_starts_as_its_source_and_can_be_rewritten() -> None:
     for number in range(3, 6):  # an overwritten row starts as its source again
         ring.add(step(number, num_seeds=2))
     np.testing.assert_array_equal(ring.rings["improved"][0, :2], ring.rings["action"][0, :2])
-
-
-def test_reward_norm_divides_by_the_size_of_the_first_rewards() -> None:
-    """The size is measured at the first sample with rewards, per seed, and saved."""
-    ring = Replay(SPEC, 50, (0, 1), num_envs=2, reward_norm=True)
-    silent = step(0, num_seeds=2)
-    ring.add(silent._replace(reward=np.zeros_like(silent.reward)))
-    np.testing.assert_array_equal(ring.sample(3).reward, 0)
-    ring.add(silent._replace(reward=np.array([[3.0, 4.0], [0.0, 6.0]], np.float32)))
-    np.testing.assert_allclose(
-        np.unique(ring.sample(50).reward[0]), [0, 3 / 12.5**0.5, 4 / 12.5**0.5]
-    )
-    ring.add(silent._replace(reward=np.full((2, 2), 600.0, np.float32)))
-    assert ring.sample(50).reward[1].max() == pytest.approx(100)
-    other = Replay(SPEC, 50, (0, 1), num_envs=2, reward_norm=True)
-    other.restore(ring.arrays(), json.loads(json.dumps(ring.metadata())))
-    np.testing.assert_array_equal(ring.sample(9).reward, other.sample(9).reward)
 
 
 def test_num_bytes_is_the_size_of_its_arrays() -> None:

@@ -91,6 +91,7 @@ def test_flags_override_the_preset_also_with_the_default_value() -> None:
     words = ["--preset", "short", *TASK]
     assert numbers(read(SWIFT, words)) == (1_000, 256, 2)
     assert numbers(read(SWIFT, ["--preset=short", *TASK, "--num-steps", "7"])) == (1_000, 256, 7)
+    assert read("nclql-auto", [*TASK, "--no-reward-norm"]).reward_norm is False
     given = read(SWIFT, [*words, "--warmup", "30000"])
     assert numbers(given) == numbers(given.resolved()) == (30_000, 256, 2)
 

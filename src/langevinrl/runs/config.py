@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -74,7 +74,7 @@ class RunConfig:
     batch_size: int | None = None
     # divide rewards by the root mean square of those in the replay buffer after warm-up; off unless
     # the method or preset sets it
-    reward_norm: bool | None = None
+    reward_norm: Annotated[bool | None, tyro.conf.arg(constructor=bool)] = None
     capacity: int = 1_000_000  # transitions kept in the replay buffer, per seed
     updates_per_iteration: int = 1  # updates after each vector step
     n_step: int = 1  # rewards summed before bootstrapping; the paper's is 1
