@@ -26,7 +26,7 @@ def write_study(out: Path, num_chains: int = 60, grid: int = 33) -> Path:
     np.savez(out / "data" / "exact.npz", bound=2.0, near=0.3, centres=CENTRES, high=HIGH, axis=axis,
              reward=maps[-1], smoothed=maps, sigmas=np.linspace(0.8, 0, 10), sweep=SWEEP,
              policies=np.stack([maps[-1] ** 2] * len(SWEEP)), score_sigmas=[0.7, 0.4],
-             score_weights=[10.0], density=maps[None, :2], score_value=maps[:2],
+             score_weights=[10.0], smoothed_density=maps[None, :2], smoothed_value=maps[:2],
              density_score=np.ones((1, 2, grid, grid, 2)),
              value_score=np.ones((2, grid, grid, 2)))  # fmt: skip
     start = np.clip(generator.normal(size=(num_chains, 2)), -2, 2)

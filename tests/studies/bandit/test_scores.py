@@ -32,6 +32,6 @@ def test_score_at_large_w_is_that_of_the_high_modes() -> None:
 
 def test_scores_are_stored_for_the_shown_levels() -> None:
     found = scores.exact_scores([*np.linspace(0.7, 0.3, 9).tolist(), 0.0], 2.0)
-    assert found["density"].shape == (2, 3, 33, 33)
+    assert found["smoothed_density"].shape == (2, 3, 33, 33)
     assert found["density_score"].shape == (2, 3, 33, 33, 2)
     assert found["value_score"].shape == (3, 33, 33, 2)

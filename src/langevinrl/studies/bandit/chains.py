@@ -13,6 +13,7 @@ import numpy as np
 from langevinrl.agents import Agent
 from langevinrl.agents.parts import ExploringNoise
 from langevinrl.samplers.noise import ChainNoise
+from langevinrl.studies.bandit import env
 from langevinrl.studies.bandit.settings import BanditConfig
 from langevinrl.studies.bandit.training import constant_obs, key_for
 from langevinrl.types import Array, Key, PyTree
@@ -54,7 +55,6 @@ def normal_start(num: int, bound: float, purpose: str) -> Array:
 def follow_chains(agent: Agent, state: PyTree, config: BanditConfig) -> dict[str, np.ndarray]:
     """Trace chains from normal starts and from a grid that covers the box."""
     follow = jax.jit(partial(trace, agent))
-    axis = jnp.linspace(-config.bound, config.bound, 15)
-    grid = jnp.stack(jnp.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    grid = env.grid(config.bound, 15).reshape(-1, 2)
     starts = {"chains": normal_start(len(grid), config.bound, "start"), "panels": grid}
     return {name: np.asarray(follow(state, x, key_for(0, "chain"))) for name, x in starts.items()}

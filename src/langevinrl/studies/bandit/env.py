@@ -63,6 +63,12 @@ def _inside(mean: Array, std: Array, bound: float) -> Array:
     return below(bound) - below(-bound)
 
 
+def grid(half: float, num: int) -> Array:
+    """Return a grid of points over a square, (num, num, 2), with [i, j] at (x_i, y_j)."""
+    axis = jnp.linspace(-half, half, num)
+    return jnp.stack(jnp.meshgrid(axis, axis, indexing="ij"), axis=-1)
+
+
 def near_high_modes(action: np.ndarray) -> np.ndarray:
     """Test if actions (B, 2) are within NEAR of the top, right, bottom and left mode: (B, 4)."""
     offset = action[:, None] - CENTRES[list(HIGH_MODES.values())]

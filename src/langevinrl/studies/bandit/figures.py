@@ -202,11 +202,11 @@ def draw_scores(study: StudyData) -> Any:
         for row, w in enumerate(weights):
             score = _unit(exact["density_score"][row, column])
             panel, cosine = axes[row, column], (score * value_score[column]).sum(-1).mean()
-            draw_map(panel, study, exact["density"][row, column], 1.0)
+            draw_map(panel, study, exact["smoothed_density"][row, column], 1.0)
             _draw_arrows(panel, study, score)
             panel.set_xlabel(f"mean cosine {cosine:.2f}", labelpad=2)
             axes[row, 0].set_ylabel(f"smoothed density\nw = {w:g}")
-        value = exact["score_value"][column]
+        value = exact["smoothed_value"][column]
         draw_map(axes[-1, column], study, value, float(value.max()))
         _draw_arrows(axes[-1, column], study, value_score[column])
         axes[0, column].set_title(rf"$\sigma$ = {sigma:.2f}")

@@ -33,9 +33,9 @@ def density_score(axis: Array, w: float, sigma: float, bound: float) -> tuple[Ar
     return jnp.exp(log_density - log_density.max()), jnp.stack([score, score.T], axis=-1)
 
 
-def value_score(axis: Array, sigma: float, bound: float) -> tuple[Array, Array]:
+def value_score(sigma: float, bound: float) -> tuple[Array, Array]:
     """Return the smoothed value (G, G) and its gradient (G, G, 2) on a grid."""
-    points = jnp.stack(jnp.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    points = env.grid(bound, POINTS)
     value, pull_back = jax.vjp(lambda x: env.smoothed_value(x, sigma, bound), points)
     return value, pull_back(jnp.ones_like(value))[0]
 
@@ -45,12 +45,12 @@ def exact_scores(sigmas: list[float], bound: float) -> dict[str, np.ndarray]:
     axis = jnp.linspace(-bound, bound, POINTS)
     shown = [sigmas[level - 1] for level in LEVELS if level < len(sigmas)]
     densities = [[density_score(axis, w, sigma, bound) for sigma in shown] for w in WEIGHTS]
-    values = [value_score(axis, sigma, bound) for sigma in shown]
+    values = [value_score(sigma, bound) for sigma in shown]
     return {
         "score_sigmas": np.array(shown),
         "score_weights": np.array(WEIGHTS),
-        "density": np.array([[density for density, _ in row] for row in densities]),
+        "smoothed_density": np.array([[density for density, _ in row] for row in densities]),
         "density_score": np.array([[score for _, score in row] for row in densities]),
-        "score_value": np.array([value for value, _ in values]),
+        "smoothed_value": np.array([value for value, _ in values]),
         "value_score": np.array([score for _, score in values]),
     }

@@ -30,7 +30,7 @@ from langevinrl.studies.bandit.settings import TRAININGS, BanditConfig
 from langevinrl.studies.bandit.sweep import best_w, sweep_direction, sweep_gradient
 from langevinrl.studies.bandit.table import gather, print_table
 from langevinrl.studies.bandit.training import each_seed, run_settings, train
-from langevinrl.studies.bandit.values import GRID, compare_values, smoothed_by, square
+from langevinrl.studies.bandit.values import GRID, compare_values, smoothed_by
 from langevinrl.types import Spec
 
 Tables = dict[str, list[Row]]
@@ -141,11 +141,11 @@ def _write_exact(config: BanditConfig) -> None:
     if "nclql" in config.methods:
         agent = run_settings(config, "nclql").make_agent(Spec(1, 2, config.bound))
         assert isinstance(agent, NCLQL)
-        sigmas, points = smoothed_by(agent), square(config.bound)
+        sigmas, points = smoothed_by(agent), env.grid(config.bound, GRID)
         exact = [env.smoothed_value(points, sigma, config.bound) for sigma in sigmas]
         arrays |= exact_scores(sigmas, config.bound)
         arrays["sigmas"] = np.array(sigmas)
-        arrays["smoothed"] = np.stack(exact).reshape(len(sigmas), GRID, GRID)
+        arrays["smoothed"] = np.stack(exact)
     _write_arrays(config.out / "data" / "exact.npz", arrays)
 
 

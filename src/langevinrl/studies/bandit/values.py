@@ -33,7 +33,7 @@ def compare_values(
         apply = partial(agent.critic.apply, params, constant_obs(len(points)), points)
         return jnp.stack([apply(level).mean(axis=0) for level in range(len(sigmas))])
 
-    inner, whole = square(INNER), square(config.bound)
+    inner, whole = (env.grid(half, GRID).reshape(-1, 2) for half in (INNER, config.bound))
     exact = jnp.stack([env.smoothed_value(inner, sigma, config.bound) for sigma in sigmas])
     rows = []
     for seed, state in each_seed(config, states):
@@ -49,9 +49,3 @@ def compare_values(
 def smoothed_by(agent: NCLQL) -> list[float]:
     """Return the noise of each level; zero for the last, which is trained on the reward itself."""
     return [float(sigma) for sigma in agent.sigmas[:-1]] + [0.0]
-
-
-def square(half: float) -> Array:
-    """Return a grid of points (GRID * GRID, 2) over a square."""
-    axis = jnp.linspace(-half, half, GRID)
-    return jnp.stack(jnp.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
