@@ -83,9 +83,14 @@ def test_an_environment_may_change_the_directory(
     assert RunFolder(here / "run").saved_iteration() == TINY_RUN["iterations"]
 
 
-def test_a_closed_descriptor_is_explained(tmp_path: Path) -> None:
-    error = finish._explain(OSError(errno.EBADF, "Bad file descriptor"), RunFolder(tmp_path))
-    assert "an environment that closes file descriptors" in str(error)
+def test_system_errors_are_explained(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.shown = "run"
+    closed = finish._explain(OSError(errno.EBADF, "Bad file descriptor"), folder)
+    assert "an environment that closes file descriptors" in str(closed)
+    denied = finish._explain(PermissionError(errno.EACCES, "no", str(folder.metrics)), folder)
+    assert str(denied).startswith("cannot write to run: ")
+    assert finish._explain(PermissionError(errno.EACCES, "no", "/elsewhere"), folder) is None
 
 
 def test_a_lost_episode_is_not_counted() -> None:

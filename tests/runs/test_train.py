@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from test_loop import config
+from tiny import lql_config
 
 from langevinrl.errors import UserError
 from langevinrl.model import Model
 from langevinrl.runs import train
+from langevinrl.runs.config import RunConfig
 
 
 def test_a_folder_with_other_files_is_refused_and_unchanged(tmp_path: Path) -> None:
@@ -39,3 +41,8 @@ def test_a_saved_model_cannot_be_resumed(tiny_run: Path, tmp_path: Path) -> None
     Model.load(tiny_run).save(tmp_path / "model")
     with pytest.raises(UserError, match=r"lacks replay, envs: it is a saved model"):
         train.resume(tmp_path / "model")
+
+
+def test_a_run_in_the_current_directory(here: Path) -> None:
+    assert train.train(lql_config(Path(".")), quiet=True) == Path(".")
+    assert RunConfig.read(here / "config.json").out == "."

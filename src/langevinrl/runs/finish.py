@@ -75,7 +75,7 @@ def _explain(error: Exception, folder: RunFolder) -> UserError | None:
             f"descriptors. {left}."
         )
     if isinstance(error, OSError):
-        inside = str(error.filename or "").startswith(str(folder))
+        inside = str(error.filename or "").startswith(str(folder.path))
         if inside or error.errno in DISK_ERRORS:
             return UserError(f"cannot write to {folder}: {reason_of(error)}. {left}.")
     elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):

@@ -58,7 +58,8 @@ def train(
     except BaseException:
         run.envs.close()
         raise
-    folder.shown = str(Path(str(config.out)).with_name(folder.path.name))
+    given = Path(str(config.out))
+    folder.shown = str(given.with_name(folder.path.name) if numbered else given)
     run.config = dataclasses.replace(config, out=str(folder))
     prepare = PrepareFolder(folder, held, new=True, trusted=config.imported())
     try:
