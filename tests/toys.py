@@ -189,6 +189,13 @@ def not_an_environment() -> int:
 gym.register("toys/Timed-v0", entry_point="toys:timed")
 
 
+class Unsavable(SavedClock):
+    """A clock with a bug in its state_dict."""
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        raise KeyError("gear")
+
+
 class Launching(SavedClock):
     """A clock that starts a process and never ends it."""
 

@@ -157,6 +157,16 @@ def test_sys_exit_in_a_constructor_raises_a_user_error(asynchronous: bool) -> No
         VectorEnv(partial(sys.exit, 0), SEEDS, 1, asynchronous=asynchronous)
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_an_error_in_state_dict_raises_one_sentence(asynchronous: bool) -> None:
+    envs = VectorEnv(toys.Unsavable, SEEDS, 1, asynchronous=asynchronous)
+    envs.reset()
+    words = r"environment 0 of seed 5 raised KeyError: 'gear' in env_state\(\) \(toys.py, line"
+    with pytest.raises(EnvError, match=words):
+        envs.arrays()
+    envs.close()
+
+
 def test_environments_that_differ_raise() -> None:
     sizes = iter([1.0, 2.0])
     with pytest.raises(UserError, match="differ: the first has the action_space"):

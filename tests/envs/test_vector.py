@@ -210,7 +210,7 @@ def test_mujoco_warns_through_python_and_writes_no_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (hopper,) = VectorEnv("Hopper-v4", [0], 1).vector.call("unwrapped")
+    (hopper,) = VectorEnv("Hopper-v4", [0], 1).call("unwrapped")
     hopper.data.qvel[:] = np.nan
     with pytest.warns(UserWarning, match=r"MuJoCo: .* The simulation is unstable\.$"):
         mujoco.mj_step(hopper.model, hopper.data)

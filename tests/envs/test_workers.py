@@ -62,7 +62,7 @@ if __name__ == "__main__":
     envs = VectorEnv(Hanging, [0], 2, asynchronous=True)
     envs.reset()
     pids = [process.pid for process in envs.vector.processes]
-    print(*pids, *envs.vector.call("started"), flush=True)
+    print(*pids, *envs.call("started"), flush=True)
     envs.step(np.zeros((1, 2, 1), np.float32))
 """
 
@@ -112,7 +112,7 @@ def is_running(pid: int) -> bool:
 @pytest.mark.parametrize("terminate", [False, True])
 def test_processes_that_an_environment_started_end_with_it(terminate: bool) -> None:
     envs = VectorEnv(toys.Launching, [0], 2, asynchronous=True)
-    started = envs.vector.call("started")
+    started = envs.call("started")
     assert all(map(is_running, started))
     envs.close(terminate)
     end = time.monotonic() + 5

@@ -183,7 +183,7 @@ def test_mujoco_is_made_once_and_its_camera_follows_the_body(
     frame = video.render_frame(envs)
     assert frame.shape == (480, 480, 3) and frame.std() > 20  # a picture, not one colour
     assert orange_share(frame) > 0.005
-    (env,) = envs.vector.call("unwrapped")
+    (env,) = envs.call("unwrapped")
     pose = env.data.qpos.copy()
     pose[0] += 100.0
     env.set_state(pose, env.data.qvel)

@@ -53,6 +53,6 @@ def test_env_kwargs_reach_training_and_evaluation() -> None:
         "Pendulum-v1", env_kwargs={"g": 3.5}, hyperparameters=TINY_AGENT, **TINY_RUN
     ).resolved()
     run = Run(config)
-    assert run.envs.vector.call("g") == [3.5] * 4
+    assert run.envs.call("g") == [3.5] * 4
     assert run.env().get_wrapper_attr("g") == 3.5  # type: ignore[operator]  # built by evaluation
     run.envs.close()

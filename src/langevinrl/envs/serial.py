@@ -44,6 +44,11 @@ def perform(env: gym.Env[Any, Any], command: str, value: Any) -> Any:
     return env.close()
 
 
+def method_name(command: str, value: Any) -> str:
+    """Return the method of the environment that a command runs, for error messages."""
+    return str(value) if command == "call" else command
+
+
 def _step(env: gym.Env[Any, Any], action: np.ndarray) -> Outcome:
     """Step, and reset if the episode ended."""
     seen, reward, terminated, truncated, _ = env.step(action)
@@ -100,14 +105,10 @@ class SerialEnvs:
         except UserError:
             raise
         except TooLate:
-            return late(command, self.timeout)
+            return late(method_name(command, value), self.timeout)
         except (Exception, SystemExit) as error:  # a library may call sys.exit
-            return raised(command, error)
+            return raised(method_name(command, value), error)
         return answer
-
-    def call(self, name: str) -> list[Any]:
-        """Return an attribute of each environment, or the result if it is a method."""
-        return [perform(env, "call", name) for env in self.envs]
 
     def rebuild(self, lane: int) -> None:
         """Replace a failed environment by a new one, without closing it."""

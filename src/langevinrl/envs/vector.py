@@ -67,7 +67,7 @@ class VectorEnv:
 
     def _read_task(self) -> TaskSpaces:
         """Return the spaces of the environments; raise if they differ."""
-        tasks = self._require_answers(self.vector.call("task"))
+        tasks = self.call("task")
         for lane, task in enumerate(tasks):
             for kind in ("observation_space", "action_space"):
                 first, other = getattr(tasks[0], kind), getattr(task, kind)
@@ -213,7 +213,11 @@ class VectorEnv:
         return True
 
     def _env_states(self) -> list[EnvState | None]:
-        return self._require_answers(self.vector.call("env_state"))
+        return self.call("env_state")
+
+    def call(self, name: str) -> list[Any]:
+        """Return an attribute of each environment, or the result if it is a method."""
+        return self._require_answers(self.vector.ask("call", [name] * len(self.seeds)))
 
     def close(self, terminate: bool = False) -> None:
         """Close every environment, with one warning if that fails or takes too long.

@@ -21,7 +21,7 @@ import gymnasium as gym
 from gymnasium.vector.utils import CloudpickleWrapper
 
 from langevinrl.envs.faults import died, late, raised
-from langevinrl.envs.serial import CLOSE_SECONDS, perform
+from langevinrl.envs.serial import CLOSE_SECONDS, method_name, perform
 from langevinrl.errors import STOP_SIGNALS, UserError
 
 BUILD_SECONDS = 300.0  # time to build one, if the limit of a step is shorter
@@ -103,10 +103,6 @@ class Workers:
             raise UserError(value)
         return value
 
-    def call(self, name: str) -> list[Any]:
-        """Return an attribute of each environment, or the result if it is a method."""
-        return self.ask("call", [name] * len(self.pipes))
-
     def rebuild(self, lane: int) -> None:
         """Replace the process of a failed environment by a new one."""
         self._kill(lane)
@@ -187,7 +183,7 @@ def _answer_commands(pipe: Connection, env: gym.Env[Any, Any]) -> None:
         try:
             pipe.send((ANSWERED, perform(env, command, value)))
         except (Exception, SystemExit) as error:
-            _send_error(pipe, command, error)
+            _send_error(pipe, method_name(command, value), error)
 
 
 def _send_error(pipe: Connection, command: str, error: BaseException) -> None:

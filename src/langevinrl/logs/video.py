@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 
 from langevinrl.envs.factory import EnvFactory, FunctionFactory, GymFactory, name_of, one_line
+from langevinrl.envs.faults import EnvError
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError, unknown
 from langevinrl.logs.progress import ProgressLine
@@ -38,7 +39,7 @@ def film(
 ) -> Path:
     """Play one episode from each start seed and write them, one after the other, to `out`."""
     draft = out.with_name(f".{out.stem}.partial{out.suffix}")
-    (metadata,) = envs.vector.call("metadata")
+    (metadata,) = envs.call("metadata")
     line = ProgressLine(f"{out.name}  episodes", len(starts), 0, quiet)
     frames = play_frames(act, envs, starts, line)
     try:
@@ -67,7 +68,7 @@ def play_frames(
 
 def render_frame(envs: VectorEnv) -> np.ndarray:
     """Return the current frame of the only environment."""
-    (rendered,) = envs.vector.call("render")
+    (rendered,) = envs.call("render")
     frame = np.asarray(rendered)
     if frame.ndim != 3 or frame.shape[2] != 3:
         raise UserError(f"render() gave {type(rendered)}; expected an RGB array")
@@ -112,14 +113,14 @@ def rendering_env(factory: EnvFactory, act_bound: float, camera: str | None) -> 
         _choose_camera(envs, camera, follow=isinstance(factory, GymFactory))
         envs.reset()
         render_frame(envs)
+    except EnvError as error:
+        envs.close()
+        raise UserError(
+            f"cannot render {name_of(factory)!r}: it {error.what}. {_advice(error)}"
+        ) from error
     except UserError:
         envs.close()
         raise
-    except Exception as error:  # each renderer fails in its own way
-        envs.close()
-        raise UserError(
-            f"cannot render {name_of(factory)!r}: {one_line(error)}. {_advice(error)}"
-        ) from error
     return envs
 
 
@@ -161,14 +162,14 @@ def _choose_camera(envs: VectorEnv, camera: str | None, follow: bool) -> None:
     MuJoCo would show its default camera in place of an unknown one.
     """
     try:
-        (model,) = envs.vector.call("model")
+        (model,) = envs.call("model")
         names = [model.camera(i).name for i in range(model.ncam)]
-    except AttributeError:  # not a MuJoCo environment
+    except EnvError:  # it has no model of MuJoCo
         names = []
     if camera is not None and not camera.isdigit() and camera not in names:
         raise UserError(unknown("camera", camera, names))
     if camera is None and follow and FOLLOWING in names:
-        (renderer,) = envs.vector.call("mujoco_renderer")
+        (renderer,) = envs.call("mujoco_renderer")
         renderer.camera_id = names.index(FOLLOWING)
 
 
