@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tiny import TINY_AGENT, TINY_RUN
@@ -14,6 +15,7 @@ from langevinrl import Model, cli
 from langevinrl.analysis.records import find_runs
 from langevinrl.callbacks import Checkpoint
 from langevinrl.errors import UserError
+from langevinrl.logs import video
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finite import BadNumberError, write_report
 from langevinrl.runs.train import resume, train
@@ -114,6 +116,17 @@ def test_callback_does_not_save_models_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=f"models {REFUSED}"):
         train(config_for(tmp_path / "run"), callbacks=[Link(every=1)], quiet=True)
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_video_is_not_written_through_a_link(
+    tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".video.partial.mp4").symlink_to(outside)
+    (tmp_path / "video.mp4").symlink_to(outside)
+    monkeypatch.setattr(video, "encode", lambda _, __, draft: draft.write_text("frames"))
+    envs = SimpleNamespace(call=lambda _: [{}])
+    film = video.film(lambda _: None, cast(Any, envs), [], tmp_path / "video.mp4")
+    assert film.read_text() == "frames" and outside.read_text() == "keep"
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from langevinrl.sweeps.start import sweep
 from langevinrl.sweeps.workers import Workers
 
 Sweeper = subprocess.Popen[str]
-LONG = {"iterations": 1_500, "eval_every": 750, "checkpoint_every": 20}
+LONG = {"iterations": 600, "eval_every": 300, "checkpoint_every": 20}
 
 
 def start(configs: list[RunConfig], out: Path, *words: str) -> Sweeper:

@@ -39,6 +39,7 @@ def film(
 ) -> Path:
     """Play one episode from each start seed and write them, one after the other, to `out`."""
     draft = out.with_name(f".{out.stem}.partial{out.suffix}")
+    draft.unlink(missing_ok=True)  # ffmpeg would write through a link
     (metadata,) = envs.call("metadata")
     line = ProgressLine(f"{out.name}  episodes", len(starts), 0, quiet)
     frames = play_frames(act, envs, starts, line)
