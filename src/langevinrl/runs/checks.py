@@ -26,7 +26,6 @@ RANGES: dict[str, tuple[float, float]] = {
     "target_rate": (0, 1),
     "spread": (0, 1),
     "statistics_rate": (0, 1),
-    "log_alpha": (-MOST_FLOAT, MOST_FLOAT),
     "hidden": (1, WIDEST),
     "embedding_size": (2, WIDEST),
     **dict.fromkeys(("best_of", "policy_best_of", "num_uniform", "num_noises"), (1, WIDEST)),
