@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import contestant
 import tyro
 
-from langevinrl.analysis.colours import COLOURS
 from langevinrl.analysis.figures import panels, share_legend, write_figure
+from langevinrl.analysis.groups import COLOURS
 
 MOMENTS = (0.25, 0.5, 1.0)  # parts of the time at which the table shows the return
 LATE = 1.01  # an evaluation happens at the first step after its time

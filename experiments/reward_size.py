@@ -20,8 +20,8 @@ import gymnasium as gym
 import numpy as np
 
 from langevinrl.analysis import RunRecord, find_runs
-from langevinrl.analysis.colours import COLOURS
 from langevinrl.analysis.figures import count_in_thousands, panels, share_legend, write_figure
+from langevinrl.analysis.groups import COLOURS
 from langevinrl.analysis.tables import Row, write_csv
 from langevinrl.sweeps.grid import Grid
 from langevinrl.sweeps.start import sweep

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from folders import make_run
 
-from langevinrl.analysis.comparison import compare
+from langevinrl.analysis.aggregates import aggregate, compare
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.grids import final_returns, mean_curve, on_grid, own_grid, shared_range
-from langevinrl.analysis.groups import Group, group_runs
+from langevinrl.analysis.groups import Group
 from langevinrl.analysis.normalise import RANDOM_RETURNS, normalise, require_one_version
 from langevinrl.analysis.paper import TASKS
 from langevinrl.analysis.records import RunRecord, find_runs
-from langevinrl.analysis.summary import _aggregate
+from langevinrl.analysis.summary import summarise
 from langevinrl.errors import UserError
 
 
@@ -101,29 +101,23 @@ def test_methods_without_a_finished_task_are_left_out_and_named() -> None:
         group(run([0, 0, 1, 1], [0, 1]), agent="lql"), group(whole, agent="lql", env="Ant-v4"),
         group(whole, agent="sac"), group(cut, agent="sac", env="Ant-v4"),
     ]  # fmt: skip
-    found = compare(groups)
-    assert found.tasks == ["Ant", "Hopper"] and list(found.methods) == ["NCLQL", "LQL"]
-    assert any("LQL on Hopper-v4: 1 of 2 seeds did not finish" in note for note in found.notes)
-    assert "SAC is not in the aggregates: it has no finished seed on Ant." in found.notes
-    nclql, lql = _aggregate(found, normalise(groups)).methods
-    assert (nclql.seeds, lql.seeds) == ([2, 2], [2, 1])
+    methods, notes = compare([one for one in groups if final_returns(one).size])
+    assert list(methods) == ["NCLQL", "LQL"]
+    assert notes == ["SAC is not in the aggregates: it has no finished seed on Ant."]
+    found = aggregate(methods, normalise(groups))
+    nclql, lql = found.methods
+    assert found.tasks == ["Ant", "Hopper"] and (nclql.seeds, lql.seeds) == ([2, 2], [2, 1])
     assert nclql.progress[-1].value == pytest.approx(1.0)  # the best final mean on both tasks
     assert lql.curve is not None and np.isfinite(lql.curve.mean.value).all()
     assert lql.curve.progress[[0, -1]].tolist() == [0.25, 0.5]  # up to its shortest seed
 
 
-def test_runs_of_different_lengths_are_noted(tmp_path: Path) -> None:
-    make_run(tmp_path / "a", points=2)
-    make_run(tmp_path / "b", "sac", points=3)
-    groups = group_runs(find_runs([tmp_path]))
-    (note,) = compare(groups).notes
-    assert note.startswith("Runs on Hopper are 200 and 300 iterations long;")
-
-
-def test_settings_that_differ_between_tasks_are_noted(tmp_path: Path) -> None:
+def test_different_lengths_and_settings_are_noted(tmp_path: Path) -> None:
     make_run(tmp_path / "a", points=2, reward_scale=5.0)
-    make_run(tmp_path / "b", env="Ant-v4", points=2, reward_scale=0.2)
-    groups = group_runs(find_runs([tmp_path]))
-    assert [one.label for one in groups] == ["NC-LQL", "NC-LQL"]
-    (note,) = compare(groups).notes
-    assert note == "NC-LQL has different settings on different tasks: reward_scale."
+    make_run(tmp_path / "b", "sac", points=3)
+    make_run(tmp_path / "c", env="Ant-v4", points=2, reward_scale=0.2)
+    summary = summarise(find_runs([tmp_path]))
+    assert [one.label for one in summary.groups] == ["NC-LQL", "NC-LQL", "SAC"]
+    lengths, settings = summary.notes[:2]
+    assert lengths.startswith("Runs on Hopper are 200 and 300 iterations long;")
+    assert settings == "NC-LQL has different settings on different tasks: reward_scale."

@@ -38,9 +38,8 @@ def test_tasks_have_equal_weight_with_different_numbers_of_seeds() -> None:
         assert statistic(doubled) == pytest.approx(statistic(RAGGED))
 
 
-def test_optimality_gap_ignores_scores_above_the_target() -> None:
+def test_optimality_gap_ignores_scores_above_one() -> None:
     assert statistics.optimality_gap([np.array([0.5, 3.0]), np.array([1.0, 1.0])]) == 0.125
-    assert statistics.optimality_gap([np.array([0.5, 3.0])], target=2.0) == 0.75
 
 
 def test_profile_counts_runs_above_each_threshold() -> None:
@@ -60,10 +59,7 @@ def test_probability_of_improvement_counts_ties_as_half() -> None:
 
 def test_interval_of_the_mean_of_two_seeds() -> None:
     """Resampled means of 0 and 1 are 0, 0.5 and 1 with probabilities 1/4, 1/2, 1/4."""
-    found = estimate(statistics.mean, [np.array([0.0, 1.0])])
-    assert found == (0.5, 0.0, 1.0)
-    narrow = estimate(statistics.mean, [np.array([0.0, 1.0])], confidence=0.4)
-    assert narrow == (0.5, 0.5, 0.5)
+    assert estimate(statistics.mean, [np.array([0.0, 1.0])]) == (0.5, 0.0, 1.0)
 
 
 def test_interval_of_many_seeds_agrees_with_the_normal_approximation() -> None:
@@ -78,10 +74,7 @@ def test_interval_of_many_seeds_agrees_with_the_normal_approximation() -> None:
 def test_seeds_are_resampled_within_their_task() -> None:
     found = estimate(statistics.iqm, [np.full(3, 0.1), np.full(3, 0.9)])
     assert found.low == found.high == found.value
-
-
-def test_estimates_are_deterministic() -> None:
-    assert estimate(statistics.iqm, EVEN) == estimate(statistics.iqm, EVEN)
+    assert estimate(statistics.iqm, EVEN) == estimate(statistics.iqm, EVEN)  # deterministic
 
 
 def test_single_seed_on_a_task_gives_no_interval() -> None:
@@ -107,7 +100,41 @@ def test_curve_has_values_where_every_seed_has() -> None:
 def test_statistics_are_vectorised_over_resamples(name: str) -> None:
     uneven = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 6.0])]
     statistic = statistics.AGGREGATES[name]
-    resampled = statistics.resample(uneven, np.random.default_rng(0), resamples=20)
+    resampled = statistics.resample(uneven, np.random.default_rng(0))
     each = [statistic([task[i] for task in resampled]) for i in range(20)]
-    np.testing.assert_allclose(statistic(resampled), each)
+    np.testing.assert_allclose(statistic(resampled)[:20], each)
     assert all(set(task.ravel()) <= set(own) for task, own in zip(resampled, uneven, strict=True))
+
+
+# Scores of seven runs of five tasks, with ties, and what rliable 1.2.0 says of them with 20,000
+# resamples: value, low and high.
+X = ((np.arange(35) * 7 % 16).reshape(7, 5) + np.arange(5)) / 10
+Y = (np.arange(35) * 5 % 13).reshape(7, 5) / 10
+THRESHOLDS = np.array([0.1, 0.45, 0.75, 1.05, 1.5])
+RLIABLE = {
+    "mean": (0.94571429, 0.79428571, 1.09714286),
+    "median": (0.9, 0.68571429, 1.14285714),
+    "IQM": (0.95263158, 0.74210526, 1.14736842),
+    "optimality gap": (0.24571429, 0.15142857, 0.34285714),
+    "improvement": (0.68163265, 0.55510204, 0.80005102),
+    "profile": (
+        (0.94285714, 0.77142857, 0.62857143, 0.42857143, 0.14285714),
+        (0.85714286, 0.62857143, 0.48571429, 0.28571429, 0.05714286),
+        (1.0, 0.88571429, 0.77142857, 0.57142857, 0.25714286),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RLIABLE)
+def test_estimates_agree_with_rliable(name: str) -> None:
+    if name == "improvement":
+        found = estimate(statistics.probability_of_improvement, list(X.T), list(Y.T))
+    elif name == "profile":
+        found = estimate(lambda scores: statistics.profile(scores, THRESHOLDS), list(X.T))
+    else:
+        found = estimate(statistics.AGGREGATES[name], list(X.T))
+    value, low, high = np.array(RLIABLE[name])
+    np.testing.assert_allclose(found.value, value, atol=1e-8)
+    noise = 0.1 * np.max(high - low)  # two bootstraps differ
+    np.testing.assert_allclose(found.low, low, atol=noise)
+    np.testing.assert_allclose(found.high, high, atol=noise)

@@ -9,6 +9,7 @@ import pytest
 from folders import make_run, make_runs
 
 from langevinrl.analysis import paper
+from langevinrl.analysis.aggregates import Aggregates
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.page.document import page_document, plain
 from langevinrl.analysis.records import find_runs
@@ -21,7 +22,7 @@ from langevinrl.analysis.report_tables import (
     tidy_rows,
 )
 from langevinrl.analysis.statistics import AGGREGATES
-from langevinrl.analysis.summary import Aggregates, Summary, summarise
+from langevinrl.analysis.summary import Summary, summarise
 from langevinrl.analysis.tables import (
     latex,
     markdown,

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.analysis.aggregates import Aggregates
 from langevinrl.analysis.figures import literal, panels, pyplot, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS
 from langevinrl.analysis.statistics import AGGREGATES, Estimate
-from langevinrl.analysis.summary import Aggregates
 
 
 def aggregate_curves(found: Aggregates) -> Any:

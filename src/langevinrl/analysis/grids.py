@@ -63,9 +63,10 @@ def on_grid(group: Group, x: Axis, grid: np.ndarray) -> np.ndarray:
 
 def shared_range(groups: Sequence[Group], x: Axis) -> tuple[float, float] | None:
     """Return the range that all seeds cover, or None."""
-    seeds = [places for group in groups for places, _ in seeds_of(group, x)]
-    if not seeds or any(not seeds_of(group, x) for group in groups):
+    found = [seeds_of(group, x) for group in groups]
+    if not all(found):
         return None
+    seeds = [places for some in found for places, _ in some]
     start, end = max(p[0] for p in seeds), min(p[-1] for p in seeds)
     return (float(start), float(end)) if start <= end else None
 
@@ -94,6 +95,5 @@ def mean_curve(group: Group, x: Axis = "iterations") -> tuple[np.ndarray, np.nda
 
 def final_returns(group: Group, progress: float = 1.0) -> np.ndarray:
     """Return returns at a fraction of training, of the seeds that reached it.  (seeds,)"""
-    values = on_grid(group, "progress", np.array([progress]))[:, 0]
-    reached = [places[0] <= progress <= places[-1] for places, _ in seeds_of(group, "progress")]
-    return values[np.array(reached, dtype=bool)]
+    seeds = seeds_of(group, "progress")
+    return np.array([np.interp(progress, p, r) for p, r in seeds if p[0] <= progress <= p[-1]])

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from colorsys import hls_to_rgb
 from dataclasses import dataclass
 from typing import Any
 
-from langevinrl.analysis.colours import choose_colours
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.records import RunRecord, printable, task_of
-from langevinrl.registry import METHODS, label_of
+from langevinrl.registry import METHODS, colour_of, label_of
 from langevinrl.runs.config import FIELDS_BESIDE_LEARNING
+
+# Fields that do not affect learning, or are shown in another way.
+UNCOUNTED = FIELDS_BESIDE_LEARNING | {
+    "agent", "env", "hyperparameters", "seed", "seeds", "seed_step",
+}  # fmt: skip
+# For settings of a method; distinguishable by the colour-blind.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933",
+    "#332288", "#44AA99", "#661100", "#6699CC", "#AA4499", "#117733",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,12 +40,6 @@ class Group:
     def task(self) -> str:
         """The environment without its version."""
         return task_of(self.env)
-
-
-# Fields that do not affect learning, or are shown in another way.
-UNCOUNTED = FIELDS_BESIDE_LEARNING | {
-    "agent", "env", "hyperparameters", "seed", "seeds", "seed_step",
-}  # fmt: skip
 
 
 def group_runs(records: Sequence[RunRecord]) -> list[Group]:
@@ -79,19 +83,28 @@ def counted_fields(record: RunRecord) -> dict[str, Any]:
 
 
 def varied_fields(records: Sequence[RunRecord], agent: str) -> list[str]:
-    """Return the fields with several values among an agent's runs on some task.
-
-    A field that is missing from an older config does not vary for that reason alone.
-    """
+    """Return the fields with several values among an agent's runs on some task."""
     found: dict[str, None] = {}
     for env in dict.fromkeys(record.env for record in records if record.agent == agent):
         runs = [counted_fields(r) for r in records if (r.agent, r.env) == (agent, env)]
         if len({"config" in run for run in runs}) > 1:
             found["config"] = None
-        for name in dict.fromkeys(name for run in runs for name in run):
-            if len({json.dumps(run[name]) for run in runs if name in run}) > 1:
-                found[name] = None
+        found |= dict.fromkeys(differing(runs))
     return list(found)
+
+
+def differing(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the fields with several values; one that only some runs have is no difference."""
+    names = dict.fromkeys(name for run in runs for name in run)
+    return [n for n in names if len({json.dumps(run[n]) for run in runs if n in run}) > 1]
+
+
+def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    """Return the groups of each task, versions of a task together."""
+    tasks: dict[str, list[Group]] = {}
+    for group in groups:
+        tasks.setdefault(group.task, []).append(group)
+    return tasks
 
 
 def describe(setting: tuple[str, Any]) -> str:
@@ -113,3 +126,23 @@ def _rank(agent: str, settings: dict[str, Any]) -> tuple[Any, ...]:
         for value in settings.values()
     ]
     return place, agent, values
+
+
+def choose_colours(labels: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Choose a colour per label: the method's own if it has one label, else the next free one."""
+    agents = [agent for _, agent in labels]
+    found = {}
+    for label, agent in labels:
+        if agents.count(agent) == 1 and agent in METHODS:
+            found[label] = colour_of(agent)
+    free = [colour for colour in COLOURS if colour not in found.values()]
+    for label, _ in labels:
+        if label not in found:
+            found[label] = free.pop(0) if free else _extra_colour(len(found))
+    return found
+
+
+def _extra_colour(number: int) -> str:
+    """Return a colour beyond the list: hues a golden section apart never repeat."""
+    hue, lightness = number * 0.618034 % 1, 0.35 + 0.2 * (number % 2)
+    return "#" + "".join(f"{round(255 * c):02X}" for c in hls_to_rgb(hue, lightness, 0.75))

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from langevinrl.analysis.grids import mean_curve
-from langevinrl.analysis.groups import Group
+from langevinrl.analysis.groups import Group, by_task
 from langevinrl.analysis.records import task_of
 from langevinrl.errors import UserError, unknown
 
@@ -62,13 +62,11 @@ class Normalisation:
 
 def require_one_version(groups: Sequence[Group]) -> None:
     """Raise if there are runs on two versions of a task: their returns do not compare."""
-    versions: dict[str, set[str]] = {}
-    for group in groups:
-        versions.setdefault(group.task, set()).add(group.env)
-    for envs in versions.values():
+    for some in by_task(groups).values():
+        envs = sorted({group.env for group in some})
         if len(envs) > 1:
             raise UserError(
-                f"{' and '.join(sorted(envs))} are different tasks: leave one out, or allow mixing "
+                f"{' and '.join(envs)} are different tasks: leave one out, or allow mixing "
                 "them with --mix-versions (mix_versions=True in Python)"
             )
 
@@ -80,11 +78,9 @@ def normalise(groups: Sequence[Group], kind: Kind = "min-max") -> Normalisation:
     """
     if kind not in get_args(Kind):
         raise UserError(unknown("normalisation", kind, get_args(Kind)))
-    tasks: dict[str, list[Group]] = {}
-    for group in groups:
-        tasks.setdefault(group.task, []).append(group)
     bounds_of = _min_max if kind == "min-max" else _random_to_best
-    return Normalisation(kind, {task: bounds_of(some) for task, some in sorted(tasks.items())})
+    tasks = sorted(by_task(groups).items())
+    return Normalisation(kind, {task: bounds_of(some) for task, some in tasks})
 
 
 def _curves(groups: Sequence[Group]) -> list[np.ndarray]:

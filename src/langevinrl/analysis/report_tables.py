@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from langevinrl.analysis import paper
+from langevinrl.analysis.aggregates import Aggregates
 from langevinrl.analysis.grids import mean_curve
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import Estimate
-from langevinrl.analysis.summary import Aggregates, FinalReturn, Summary
+from langevinrl.analysis.summary import FinalReturn, Summary
 from langevinrl.analysis.tables import Row, with_interval
 
 INTERVAL = "Intervals: 95 %, bootstrapped over seeds within each task; none with a single seed."

@@ -16,7 +16,8 @@ import numpy as np
 
 Scores: TypeAlias = Sequence[np.ndarray]  # per task (..., seeds)
 Statistic: TypeAlias = Callable[[Scores], np.ndarray]  # -> (...,) or (..., anything)
-RESAMPLES, CONFIDENCE, BOOTSTRAP_SEED = 2_000, 0.95, 0
+RESAMPLES, BOOTSTRAP_SEED = 2_000, 0
+TAILS = (0.025, 0.975)  # of 95 % intervals
 
 
 class Estimate(NamedTuple):
@@ -67,9 +68,9 @@ def iqm(scores: Scores) -> np.ndarray:
     return (runs * inside.clip(0)).sum(axis=-1) / (total - 2 * cut)
 
 
-def optimality_gap(scores: Scores, target: float = 1.0) -> np.ndarray:
-    """Return how far runs stay below the target on average; scores above it count as the target."""
-    return target - mean([np.minimum(task, target) for task in scores])
+def optimality_gap(scores: Scores) -> np.ndarray:
+    """Return how far runs stay below 1 on average; scores above 1 count as 1."""
+    return 1 - mean([np.minimum(task, 1) for task in scores])
 
 
 def profile(scores: Scores, thresholds: np.ndarray) -> np.ndarray:
@@ -95,24 +96,17 @@ AGGREGATES: dict[str, Statistic] = {
 }
 
 
-def resample(
-    scores: Scores, draws: np.random.Generator, resamples: int = RESAMPLES
-) -> list[np.ndarray]:
-    """Resample seeds with replacement within each task: (..., seeds) to (..., R, seeds)."""
-    counts = [task.shape[-1] for task in scores]
-    return [
-        task[..., draws.integers(n, size=(resamples, n))]
-        for task, n in zip(scores, counts, strict=True)
-    ]
+def resample(scores: Scores, draws: np.random.Generator) -> list[np.ndarray]:
+    """Resample seeds with replacement within each task: (..., seeds) to (R, ..., seeds)."""
+    resampled = []
+    for task in scores:
+        seeds = task.shape[-1]
+        chosen = draws.integers(seeds, size=(RESAMPLES, seeds))
+        resampled.append(np.moveaxis(task[..., chosen], -2, 0))
+    return resampled
 
 
-def estimate(
-    statistic: Callable[..., np.ndarray],
-    *scores: Scores,
-    resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
-    seed: int = BOOTSTRAP_SEED,
-) -> Estimate:
+def estimate(statistic: Callable[..., np.ndarray], *scores: Scores) -> Estimate:
     """Estimate a statistic of one or more methods' scores, with a stratified bootstrap interval.
 
     estimate(iqm, scores); estimate(probability_of_improvement, ours, theirs).  There is no interval
@@ -122,9 +116,9 @@ def estimate(
     if min(task.shape[-1] for one in scores for task in one) < 2:
         absent = np.full_like(value, np.nan, dtype=float)
         return Estimate(value, absent, absent)
-    draws = np.random.default_rng(seed)
-    resampled = statistic(*(resample(one, draws, resamples) for one in scores))
-    return Estimate(value, *interval(resampled, axis=0, confidence=confidence))
+    draws = np.random.default_rng(BOOTSTRAP_SEED)
+    resampled = statistic(*(resample(one, draws) for one in scores))
+    return Estimate(value, *np.quantile(resampled, TAILS, axis=0))
 
 
 def estimate_curve(curves: Scores, statistic: Statistic = mean) -> Estimate:
@@ -134,18 +128,7 @@ def estimate_curve(curves: Scores, statistic: Statistic = mean) -> Estimate:
     otherwise make the curve jump.  Whole seeds are resampled.
     """
     known = np.all([np.isfinite(task).all(axis=0) for task in curves], axis=0)
-    found = Estimate(*(np.full(known.shape, np.nan) for _ in range(3)))
-    if not known.any():
-        return found
-    points = [task[:, known].T for task in curves]  # (P, seeds)
-    found.value[known] = statistic(points)
-    if min(task.shape[-1] for task in points) > 1:
-        draws = np.random.default_rng(BOOTSTRAP_SEED)
-        found.low[known], found.high[known] = interval(statistic(resample(points, draws)), axis=-1)
-    return found
-
-
-def interval(resampled: np.ndarray, axis: int, confidence: float = CONFIDENCE) -> np.ndarray:
-    """Return low and high percentiles of a statistic's resamples along an axis; (2, ...)."""
-    tail = (1 - confidence) / 2
-    return np.quantile(resampled, (tail, 1 - tail), axis=axis)
+    found = np.full((3, known.size), np.nan)
+    if known.any():
+        found[:, known] = estimate(statistic, [task[:, known].T for task in curves])
+    return Estimate(*found)
