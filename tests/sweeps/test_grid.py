@@ -44,6 +44,11 @@ def test_grid_is_the_product_of_axes_cases_and_seeds() -> None:
         ({"base": BASE, "axes": {"agent": "sac"}}, "expected a list"),
         ({"base": BASE, "axes": {"agent": []}}, "expected a list"),
         ({"base": BASE, "seeds": [1, 1]}, "different numbers"),
+        ({"base": BASE, "seeds": 3}, "different numbers"),
+        ({"base": BASE, "seeds": [[1]]}, "different numbers"),
+        ({"base": BASE, "cases": "x"}, "expected a list of tables"),
+        ({"base": BASE, "cases": [1]}, "expected a list of tables"),
+        ({"base": BASE, "axes": "x"}, "are tables of fields"),
     ],
 )
 def test_mistakes_in_a_grid_are_named(fields: dict[str, Any], words: str) -> None:

@@ -84,6 +84,8 @@ def test_the_score_is_the_last_return_or_its_gain_per_second(tmp_path: Path) -> 
         ("[base]\nenv='x'\n[space]\n", "names no field"),
         ("[base]\n[space]\ngamma=3", "expected a list of choices"),
         ("[base]\n[space]\ngamma={low=2,high=1}", "low < high"),
+        ("[base]\n[space]\ngamma={low='a',high=1}", "expected two numbers"),
+        ("seeds=3\n[base]\nenv='Pendulum-v1'\n[space]\ngamma=[0.5]", "different numbers"),
         ("[base]\n[space]\ngamma={low=0,high=1,log=true}", "0 < low < high"),
         ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma={low=0.5,high=2.0}", "from 0 to"),
         ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngama=[0.5]", "did you mean gamma"),

@@ -45,13 +45,21 @@ class Grid:
     seeds: Sequence[int] = (0,)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.base, Mapping) or not isinstance(self.axes, Mapping):
+            raise UserError("base and axes of a sweep are tables of fields")
+        if not _is_list(self.cases, Mapping):
+            raise UserError(f"cases are {self.cases!r}; expected a list of tables")
         for name, values in self.axes.items():
             if name in NOT_AN_AXIS:
                 raise UserError(f"{name!r} is no axis; a sweep's seeds are listed as `seeds`")
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            if not _is_list(values, object) or not values:
                 raise UserError(f"axis {name!r} is {values!r}; expected a list of values")
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise UserError(f"seeds are {list(self.seeds)}; expected a list of different numbers")
+        if (
+            not _is_list(self.seeds, int)
+            or not self.seeds
+            or len(set(self.seeds)) < len(self.seeds)
+        ):
+            raise UserError(f"seeds are {self.seeds!r}; expected a list of different numbers")
 
     def configs(self) -> list[RunConfig]:
         """Return one validated configuration per run, with one seed each."""
@@ -84,8 +92,9 @@ def read_grid(path: Path, *, trust: bool = False) -> Grid:
     """
     known = [f.name for f in dataclasses.fields(Grid)]
     table = read_table(path, "a sweep", known, needed=("base",))
-    require_names(path, [table["base"], table.get("axes", {}), *table.get("cases", [])], trust)
-    return Grid(**table)
+    grid = Grid(**table)
+    require_names(path, [grid.base, grid.axes, *grid.cases], trust)
+    return grid
 
 
 def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
@@ -100,6 +109,11 @@ def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
             found |= set(importing_names("", str(env), kwargs if kwargs else {}))
     require_trusted(path, sorted(found), trust)
     remember(found)
+
+
+def _is_list(value: Any, kind: type) -> bool:
+    """Return whether a value is a list or tuple of values of a kind."""
+    return isinstance(value, list | tuple) and all(isinstance(one, kind) for one in value)
 
 
 def _as_list(value: Any) -> list[Any]:

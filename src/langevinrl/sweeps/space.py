@@ -27,6 +27,8 @@ class Range:
     log: bool = False
 
     def __post_init__(self) -> None:
+        if not all(isinstance(end, int | float) for end in (self.low, self.high)):
+            raise UserError(f"range from {self.low!r} to {self.high!r}: expected two numbers")
         if not self.low < self.high or (self.log and self.low <= 0):
             least = "0 < low" if self.log else "low"
             raise UserError(f"range from {self.low} to {self.high}: expected {least} < high")
@@ -88,7 +90,8 @@ def read_search(path: Path, *, trust: bool = False) -> Search:
     if not table["space"]:
         raise UserError(f"{path}: [space] names no field to tune")
     space = {name: _values(path, name, given) for name, given in table["space"].items()}
-    search = Search(table["base"], space, tuple(table.get("seeds", (0, 1, 2))))
+    seeds = Grid(table["base"], seeds=table.get("seeds", (0, 1, 2))).seeds
+    search = Search(table["base"], space, tuple(seeds))
     search.check()
     return search
 
