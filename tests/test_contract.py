@@ -124,14 +124,13 @@ def test_trace_ends_in_the_action(agent: Any) -> None:
 
 
 def test_refine_uses_only_the_start_of_the_noise(agent: Any) -> None:
-    if not isinstance(agent, Refining):
-        return
-    state, obs, noise = trained(agent), batch_for(agent).obs, agent.noise(jax.random.key(2), ROWS)
-    action = compiled(agent, "refine")(state, obs, noise)
-    assert action.shape == (ROWS, 2) and float(jnp.abs(action).max()) <= 2.0
-    if hasattr(noise, "steps"):
-        noise = noise._replace(steps=noise.steps + 1)
-    np.testing.assert_array_equal(action, compiled(agent, "refine")(state, obs, noise))
+    if isinstance(agent, Refining):
+        state, obs, refine = trained(agent), batch_for(agent).obs, compiled(agent, "refine")
+        noise = agent.noise(jax.random.key(2), ROWS)
+        other = noise._replace(steps=noise.steps + 1) if hasattr(noise, "steps") else noise
+        action = refine(state, obs, noise)
+        assert action.shape == (ROWS, 2) and float(jnp.abs(action).max()) <= 2.0
+        np.testing.assert_array_equal(action, refine(state, obs, other))
 
 
 def test_update_depends_on_its_key_alone(agent: Any) -> None:

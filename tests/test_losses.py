@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from langevinrl.losses import (
+    denoising,
     distributional,
     gaussian_backup,
     gaussian_entropy,
@@ -15,7 +16,10 @@ from langevinrl.losses import (
     td_backup,
     temperature,
 )
-from langevinrl.types import Batch
+from langevinrl.samplers.diffusion import make_schedule
+from langevinrl.types import Array, Batch
+
+KEY = jax.random.key(3)
 
 
 def batch_of(reward: list[float], bootstrap: list[float]) -> Batch:
@@ -81,3 +85,30 @@ def test_gradients_of_the_distributional_loss_equal_the_formula() -> None:
     np.testing.assert_allclose(grads[1], by_std, rtol=1e-4, atol=1e-6)
     value = (by_mean * mean + by_std * std).sum()  # the loss is linear in mean and std
     np.testing.assert_allclose(distributional(*moments, *rest), value, rtol=1e-4)
+
+
+def test_denoising_loss_equals_the_formula() -> None:
+    schedule = make_schedule("linear", 20, 0.8)
+    clean = jax.random.uniform(KEY, (6, 2), minval=-1.0)
+    weight = jnp.array([0.0, 1.0, 2.0, 0.5, 3.0, 1.0])
+    loss = denoising(lambda x, t: 0.5 * x + 0.1 * t[:, None], schedule, clean, weight, KEY)
+    step_key, noise_key = jax.random.split(KEY)
+    t = np.asarray(jax.random.randint(step_key, (6,), 0, 20))
+    noise = np.asarray(jax.random.normal(noise_key, (6, 2)))
+    bar, total = np.cumprod(1 - 0.8 * np.linspace(1e-4, 0.999, 20)), 0.0
+    for b in range(6):
+        x = np.sqrt(bar[t[b]]) * np.asarray(clean)[b] + np.sqrt(1 - bar[t[b]]) * noise[b]
+        total += float(weight[b]) * ((0.5 * x + 0.1 * t[b] - noise[b]) ** 2).sum()
+    np.testing.assert_allclose(loss, total / 12, rtol=1e-5)
+
+
+def test_denoising_loss_draws_a_step_for_each_row() -> None:
+    schedule, steps = make_schedule("linear", 5, 0.8), []
+
+    def predict(x: Array, t: Array) -> Array:
+        steps.append(np.asarray(t))
+        return x
+
+    denoising(predict, schedule, jnp.zeros((10, 200, 1)), jnp.ones((10, 200)), KEY)
+    assert steps[0].shape == (10, 200)  # copies of a row have steps of their own
+    np.testing.assert_allclose(np.bincount(steps[0].ravel()) / 2_000, 0.2, atol=0.03)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from langevinrl.samplers.flow import integrate, interpolate, jump
+from langevinrl.samplers.flow import integrate, interpolate
 from langevinrl.types import Array
 
 MEAN, STD = 0.7, 0.3  # of the actions a standard normal flows to
@@ -28,19 +28,6 @@ def test_interpolation_runs_from_noise_to_action() -> None:
     noise, action = jnp.array([[1.0, -2.0]] * 3), jnp.array([[3.0, 4.0]] * 3)
     x = interpolate(noise, action, jnp.array([0.0, 0.25, 1.0]))
     np.testing.assert_allclose(x, [[1.0, -2.0], [1.5, -0.5], [3.0, 4.0]])
-
-
-def test_jump_multiplies_the_velocity_by_the_time_between() -> None:
-    x = jump(lambda x, t, rho: x + t + rho, jnp.array([2.0]), jnp.array(0.25), jnp.array(0.75))
-    np.testing.assert_allclose(x, [2.0 + 0.5 * (2.0 + 0.25 + 0.75)])
-
-
-@pytest.mark.parametrize("num_steps", [1, 5])
-def test_flow_reaches_a_point_mass_from_any_start(num_steps: int) -> None:
-    target = jnp.array([[0.3, -0.8]])
-    start = jax.random.normal(jax.random.key(0), (16, 2))
-    x = integrate(lambda x, t, rho: (target - x) / (1 - t), start, num_steps)
-    np.testing.assert_allclose(x, np.broadcast_to(target, x.shape), atol=1e-5)
 
 
 @pytest.mark.parametrize("num_steps", [1, 3])

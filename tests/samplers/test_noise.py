@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from langevinrl.samplers.noise import ChainNoise, StartDistribution, draw_chain_noise
-from langevinrl.types import Spec
-
-SPEC = Spec(3, 2, act_bound=2.0)
-
-
-@pytest.mark.parametrize(
-    ("start", "std", "largest"),
-    [("uniform", 2 / 3**0.5, 2.0), ("normal", 1.0, 6.0), ("zero", 0.0, 0.0)],
-)
-def test_start_follows_the_named_distribution(
-    start: StartDistribution, std: float, largest: float
-) -> None:
-    noise = draw_chain_noise(jax.random.key(0), 2_000, 3, 4, SPEC, start)
-    assert noise.start.shape == (2_000, 4, 2) and noise.steps.shape == (2_000, 3, 4, 2)
-    np.testing.assert_allclose(noise.start.std(), std, rtol=0.03)
-    assert float(jnp.abs(noise.start).max()) <= largest
-    np.testing.assert_allclose(noise.steps.std(axis=(0, 2, 3)), 1.0, rtol=0.03)
-    assert len(np.unique(noise.steps)) > 0.99 * noise.steps.size  # no draw is used twice
+from langevinrl.samplers.noise import ChainNoise
 
 
 def test_axes_are_in_the_order_a_chain_uses() -> None:

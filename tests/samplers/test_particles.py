@@ -21,9 +21,15 @@ def two_modes(x: Array) -> Array:
     return jax.nn.logsumexp(height - jnp.square(x - centre) / (2 * 0.1**2), axis=-1)
 
 
+@jax.jit
+def draw(scale: float) -> Array:
+    """Return paths of 8,000 samples in a box of half-width `scale`."""
+    modes = lambda x: two_modes(x / scale)  # noqa: E731
+    return sample_particles(modes, (8_000, 1), scale, jax.random.key(0))
+
+
 def test_modes_are_sampled_in_proportion_to_their_mass() -> None:
-    draw = partial(sample_particles, two_modes, (8_000, 1), 1.0)
-    path = jax.jit(draw)(jax.random.key(0))
+    path = draw(1.0)
     end = np.asarray(path[-1, :, 0])
     assert (end > 0).mean() == pytest.approx(0.7, abs=0.02)
     assert np.abs(np.abs(end) - 0.6).std() == pytest.approx(0.06, abs=0.02)
@@ -41,9 +47,7 @@ def test_a_linear_log_density_gives_an_exponential_distribution() -> None:
 
 
 def test_samples_scale_with_the_box() -> None:
-    key = jax.random.key(1)
-    small = jax.jit(partial(sample_particles, two_modes, (50, 1), 1.0))(key)
-    large = jax.jit(partial(sample_particles, lambda x: two_modes(x / 8), (50, 1), 8.0))(key)
+    small, large = draw(1.0)[:, :50], draw(8.0)[:, :50]
     np.testing.assert_allclose(8 * small, large, rtol=1e-3, atol=1e-3)
 
 
