@@ -106,5 +106,6 @@ def test_equally_spaced_seeds_share_a_process() -> None:
         ("sac", [100, 200, 300]),
         ("lql", [100, 200, 300]),
     ]
+    assert seeds_together(Grid(BASE, seeds=range(4)).configs())[0].seed_list == [0, 1, 2, 3]
     uneven = Grid(BASE, seeds=[1, 2, 5]).configs()
     assert seeds_together(uneven) == uneven

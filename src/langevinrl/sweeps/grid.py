@@ -54,11 +54,7 @@ class Grid:
                 raise UserError(f"{name!r} is no axis; a sweep's seeds are listed as `seeds`")
             if not _is_list(values, object) or not values:
                 raise UserError(f"axis {name!r} is {values!r}; expected a list of values")
-        if (
-            not _is_list(self.seeds, int)
-            or not self.seeds
-            or len(set(self.seeds)) < len(self.seeds)
-        ):
+        if not (_is_list(self.seeds, int) and 0 < len(self.seeds) == len(set(self.seeds))):
             raise UserError(f"seeds are {self.seeds!r}; expected a list of different numbers")
 
     def configs(self) -> list[RunConfig]:
@@ -112,8 +108,10 @@ def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
 
 
 def _is_list(value: Any, kind: type) -> bool:
-    """Return whether a value is a list or tuple of values of a kind."""
-    return isinstance(value, list | tuple) and all(isinstance(one, kind) for one in value)
+    """Return whether a value is a list, or another sequence, of values of a kind."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return False
+    return all(isinstance(one, kind) for one in value)
 
 
 def _as_list(value: Any) -> list[Any]:
