@@ -93,7 +93,7 @@ def test_entropy_of_clipped_actions_agrees_with_scikit_learn(
     # There are many optima and the starts differ, so the mean over states is compared.
     reference = pytest.importorskip("sklearn.mixture").GaussianMixture
     rng = np.random.default_rng(1)
-    points = np.clip(std * rng.normal(size=(200, 12, size)), -1, 1).astype(np.float32)
+    points = np.clip(std * rng.normal(size=(200, 6, size)), -1, 1).astype(np.float32)
     theirs = []
     for state in range(points.shape[1]):
         model = reference(3, random_state=0).fit(points[:, state].astype(np.float64))
