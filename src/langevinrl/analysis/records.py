@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +17,13 @@ from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, R
 from langevinrl.storage.run_log import find_changed_logs
 
 Status: TypeAlias = Literal["done", "cut", "failed", "none", "unreadable"]
-MAX_INTEGER = 2**53  # the largest that the page's JavaScript holds exactly
+MAX_NUMBER = 1e300  # that sums and the page's JavaScript can hold
 MAX_NAME = 200  # characters of a name that are shown
 # Types of the fields that reports compute with.
-FIELD_TYPES: dict[str, Any] = {"agent": str, "env": str, "hyperparameters": dict} | dict.fromkeys(
-    ("iterations", "seed", "seeds", "num_envs", "warmup", "capacity"), int
-)
+FIELD_TYPES: dict[str, Any] = {
+    "agent": str, "env": str, "hyperparameters": dict,
+    **dict.fromkeys(("iterations", "seed", "seeds", "num_envs", "warmup", "capacity"), int),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,7 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunRecord]:
     for path in map(Path, paths):
         if not path.is_dir():
             raise UserError(f"{path} is not a folder: expected a run, a sweep, or a folder of runs")
-        alone = RunFolder(path).evaluations.is_file() and not (path / SWEEP).is_file()
-        for folder, error in [(path, None)] if alone else _search(path, set()):
-            if folder.resolve() not in seen:
-                seen.add(folder.resolve())
-                try:
-                    if isinstance(error, UserError):
-                        raise error
-                    records += read_run(folder, error)
-                except UserError as unreadable:
-                    records.append(RunRecord(folder, {}, {}, [], "unreadable", str(unreadable)))
+        records += _search(path, seen)
     if records and all(record.status == "unreadable" for record in records):
         raise UserError("; ".join(record.error for record in records))
     if not records:
@@ -88,26 +79,26 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunRecord]:
     return records
 
 
-def _search(path: Path, seen: set[Path]) -> Iterator[tuple[Path, str | UserError | None]]:
-    """Yield run folders at and below a path, with the error of a failed job or a broken sweep.
-
-    Links to folders are followed outside runs; each folder is visited once.
-    """
+def _search(path: Path, seen: set[Path]) -> Iterator[RunRecord]:
+    """Read the run folders at and below a path, each once; links are followed outside runs."""
     if path.resolve() in seen:
         return
     seen.add(path.resolve())
     if (path / SWEEP).is_file():
         try:
-            yield from _jobs(path)
+            for job, error in _jobs(path):
+                if job.resolve() not in seen:
+                    seen.add(job.resolve())
+                    yield from _read_run(job, error)
         except UserError as error:
-            yield path, error
+            yield RunRecord(path, {}, {}, [], "unreadable", str(error))
         return
     folder = RunFolder(path)
     is_run = folder.evaluations.is_file() or (
         _is_run_config(folder.config) and folder.kind() == "run"
     )
     if is_run:
-        yield path, None
+        yield from _read_run(path)
     for name in sorted(name for name in os.listdir(path) if name != CHECKPOINTS):
         if (path / name).is_dir() and not (is_run and (path / name).is_symlink()):
             yield from _search(path / name, seen)
@@ -149,21 +140,26 @@ def _last_line(path: Path) -> str:
     return printable(lines[-1].strip()) if lines else ""
 
 
-def read_run(path: Path, error: str | None = None) -> list[RunRecord]:
-    """Read one folder: one record, or one per agent and task if it has no config."""
+def _read_run(path: Path, error: str | None = None) -> list[RunRecord]:
+    """Read one folder: one record, or one per agent and task if it has no config.
+
+    `error` is that of a failed job.
+    """
     folder = RunFolder(path)
-    config = _read_json(folder.config)
-    _check_fields(config, folder.config)
-    versions = _read_json(folder.versions)
-    resumes = 0
-    if folder.resumes.is_file():
-        resumes = len(read_text(folder.resumes, "when it was resumed").splitlines())
-    changed = tuple(find_changed_logs(folder))
-    pairs = read_evaluations(folder.evaluations)
+    try:
+        config = _read_json(folder.config)
+        _check_fields(config, folder.config)
+        versions = _read_json(folder.versions)
+        resumes = 0
+        if folder.resumes.is_file():
+            resumes = len(read_text(folder.resumes, "when it was resumed").splitlines())
+        changed = tuple(find_changed_logs(folder))
+        pairs = read_evaluations(folder.evaluations)
+    except UserError as unreadable:
+        return [RunRecord(path, {}, {}, [], "unreadable", str(unreadable))]
     if config or not pairs:
         names = (str(config.get("agent", "")), str(config.get("env", "")))
-        series = [one for some in pairs.values() for one in some]
-        pairs = {names: series}
+        pairs = {names: [one for some in pairs.values() for one in some]}
     records = []
     for names, series in pairs.items():
         status = _status(config, series) if error is None else "failed"
@@ -195,23 +191,22 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _check_fields(config: dict[str, Any], path: Path) -> None:
     """Raise if a field that reports compute with has another type than a run writes."""
-    for name, kind in FIELD_TYPES.items():
-        value: Any = config.get(name)
-        if value is None and (name == "iterations" or name not in config):
+    for name, value in config.items():
+        kind = FIELD_TYPES.get(name)
+        if kind is None or (name == "iterations" and value is None):
             continue
-        right = isinstance(value, kind) and not isinstance(value, bool)
-        if not right or (kind is int and value < 0):
+        if type(value) is not kind or (kind is int and value < 0):
             raise UserError(f"cannot read a run from {path}: {name} is {printable(repr(value))}")
 
 
 def _check_values(value: Any, path: Path) -> None:
     """Raise at numbers that are not finite or too large, and at text that cannot be encoded."""
-    if isinstance(value, dict | list):
-        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for item in value:
             _check_values(item, path)
-    elif isinstance(value, int | float) and not abs(value) <= (
-        MAX_INTEGER if isinstance(value, int) else sys.float_info.max
-    ):
+    elif isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
         raise UserError(f"cannot read a run from {path}: a number is not finite or too large")
     elif isinstance(value, str) and re.search("[\ud800-\udfff]", value):
         raise UserError(f"cannot read a run from {path}: it has text that cannot be encoded")

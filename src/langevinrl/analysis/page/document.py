@@ -6,7 +6,7 @@ grids        arrays of iterations or environment steps, each stored once
 curves       {method, task, series: [{seed, i, e, h, r}]}; i and e index grids, h hours, r returns
 finals       {method, task, seeds, mean, sd} of finished seeds
 aggregates   scores over all tasks as in summary.py, an estimate as [value, low, high]; or null
-runs         one per run folder; see health.py
+runs         one per run folder; see overview.py
 extras       tables found beside the runs, unchanged
 """
 
@@ -22,10 +22,17 @@ from typing import Any
 import numpy as np
 
 from langevinrl.analysis import paper
+from langevinrl.analysis.aggregates import listed
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.normalise import WORDS
-from langevinrl.analysis.page.budget import describe_budget, describe_facts, sort_tasks
-from langevinrl.analysis.page.health import describe_runs, list_versions, summarise_versions
+from langevinrl.analysis.page.overview import (
+    describe_budget,
+    describe_facts,
+    describe_runs,
+    list_versions,
+    sort_tasks,
+    summarise_versions,
+)
 from langevinrl.analysis.summary import Summary
 from langevinrl.errors import UserError
 from langevinrl.registry import label_of
@@ -37,6 +44,7 @@ EXTRAS = {"parameters": "parameters.csv", "time": "time.csv"}
 def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = "") -> dict[str, Any]:
     """Build everything on the page; `folders` are those the report was asked for."""
     groups, records = summary.groups, summary.records
+    versions = list_versions(records)
     agents = {group.agent: label_of(group.agent) for group in groups}
     return {
         "title": _title(list(agents.values()), sort_tasks(group.env for group in groups)),
@@ -53,14 +61,15 @@ def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = ""
         | {"plusMinus": paper.PLUS_MINUS},
         "extras": read_extras(folders),
         "runs": describe_runs(records, groups),
-        "versions": list_versions(records),
-        "madeWith": summarise_versions(records),
+        "versions": versions,
+        "madeWith": summarise_versions(versions),
     }
 
 
 def _curves(summary: Summary) -> dict[str, Any]:
     """List methods, tasks, curves and final returns; the latter two refer to them by place."""
-    groups, grids = summary.groups, Grids()
+    groups = summary.groups
+    grids: dict[tuple[int | None, ...], int] = {}
     first = {group.label: group for group in reversed(groups)}
     labels = list(dict.fromkeys(group.label for group in groups))
     tasks = sort_tasks(group.env for group in groups)
@@ -75,7 +84,7 @@ def _curves(summary: Summary) -> dict[str, Any]:
             places[id(group)] | {"series": [_series(one, grids) for one in group.series]}
             for group in groups
         ],
-        "grids": grids.arrays,
+        "grids": list(grids),
         "finals": [
             places[id(one.group)]
             | plain({"seeds": one.returns.size, "mean": one.mean.value, "sd": one.deviation})
@@ -84,25 +93,15 @@ def _curves(summary: Summary) -> dict[str, Any]:
     }
 
 
-class Grids:
-    """Arrays shared by many seeds, each stored once."""
+def _series(one: Series, grids: dict[tuple[int | None, ...], int]) -> dict[str, Any]:
+    """Convert one seed; a new grid is added to `grids`, where negative numbers, unknown, are null.
 
-    def __init__(self) -> None:
-        self.arrays: list[list[int | None]] = []
-        self._places: dict[bytes, int] = {}
-
-    def place(self, array: np.ndarray) -> int:
-        """Store an array of integers and return its index; negative numbers, unknown, are null."""
-        whole = np.ascontiguousarray(array, dtype=np.int64)
-        key = whole.tobytes()
-        if key not in self._places:
-            self._places[key] = len(self.arrays)
-            self.arrays.append([x if x >= 0 else None for x in whole.tolist()])
-        return self._places[key]
-
-
-def _series(one: Series, grids: Grids) -> dict[str, Any]:
-    places = {"i": grids.place(one.iterations), "e": grids.place(one.env_steps)}
+    Most seeds share their grids, so a page stores each once.
+    """
+    places = {}
+    for key, array in (("i", one.iterations), ("e", one.env_steps)):
+        grid = tuple(x if x >= 0 else None for x in array.tolist())
+        places[key] = grids.setdefault(grid, len(grids))
     return {"seed": one.seed, **places, "h": plain(one.hours), "r": plain(one.returns)}
 
 
@@ -122,14 +121,10 @@ def plain(value: Any) -> Any:
 
 
 def _title(methods: Sequence[str], tasks: Sequence[str]) -> str:
-    def listed(names: Sequence[str], what: str) -> str:
-        if len(names) > 3:
-            return f"{len(names)} {what}"
-        return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-
     if not methods:
         return "Runs without evaluations"
-    return f"{listed(methods, 'methods')} on {listed(tasks, 'tasks')}"
+    which = listed(methods) if len(methods) <= 3 else f"{len(methods)} methods"
+    return f"{which} on {listed(tasks) if len(tasks) <= 3 else f'{len(tasks)} tasks'}"
 
 
 def read_extras(folders: Sequence[Path]) -> list[dict[str, Any]]:
