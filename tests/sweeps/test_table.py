@@ -44,6 +44,15 @@ def test_summary_counts_jobs_by_their_files(jobs: list[Job]) -> None:
     assert describe(summary) == "done 1, running 1, failed 1, waiting 1; 19 s left"
 
 
+@pytest.mark.parametrize("value", ["x", None, [1], float("nan"), 10**400, True], ids=str)
+def test_odd_files_of_a_received_sweep_are_ignored(jobs: list[Job], value: object) -> None:
+    tell(jobs[0], "progress.json", iteration=value, first=value, seconds=value, startup=value)
+    tell(jobs[0], "error.x.txt")
+    table = SweepTable(jobs, 2, quiet=True)
+    assert table.summarise().seconds_left is None and jobs[0].status() == "waiting"
+    table.close()
+
+
 def test_no_time_is_given_before_a_speed_is_known(jobs: list[Job]) -> None:
     assert SweepTable(jobs, 2, quiet=True).summarise().seconds_left is None
 

@@ -108,6 +108,13 @@ def test_another_search_in_the_same_folder_is_refused(tmp_path: Path) -> None:
         TuneFolder.write(tmp_path / "other", SEARCH, "return", None)
 
 
+@pytest.mark.parametrize("text", ["", "3", "{}", '{"space": 3}', '{"base": {}, "space": {}}'])
+def test_odd_folder_of_a_search_gives_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tune.json").write_text(text)
+    with pytest.raises(UserError, match="is not the folder of a search"):
+        TuneFolder(tmp_path)
+
+
 def test_missing_optuna_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[tune\]'"):

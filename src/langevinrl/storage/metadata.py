@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -70,9 +69,14 @@ def _is_ring(value: Any, config: RunSizes) -> bool:
     return in_place and _is_list_of(dict, value.get("generators"), config.seeds)
 
 
-def _is_time(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number that a float can hold."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value) and value >= 0
+    return number and abs(value) < 1e300
+
+
+def _is_time(value: Any) -> bool:
+    return is_number(value) and value >= 0
 
 
 def _is_table_of_digests(value: Any) -> bool:

@@ -30,6 +30,7 @@ from langevinrl.storage.files import (
 )
 from langevinrl.storage.folder import DONE, ERRORS, JOB_STATE, JOBS, PROGRESS, SWEEP
 from langevinrl.storage.locks import LOCK, is_locked, wait_for_lock
+from langevinrl.storage.metadata import is_number
 from langevinrl.sweeps.grid import job_id
 
 Status: TypeAlias = Literal["waiting", "running", "failed", "done"]
@@ -47,7 +48,9 @@ class Job:
     @property
     def errors(self) -> list[Path]:
         """Error files, one per failed try."""
-        return sorted(self.state.glob(ERRORS), key=lambda path: int(path.name.split(".")[1]))
+        numbers = {path: path.name.split(".")[1] for path in self.state.glob(ERRORS)}
+        known = [path for path, number in numbers.items() if number.isdecimal()]
+        return sorted(known, key=lambda path: int(numbers[path]))
 
     @property
     def done(self) -> bool:
@@ -67,7 +70,8 @@ class Job:
             found = read_json(self.state / (DONE if self.done else PROGRESS), "progress")
         except UserError:
             return {}
-        return found if isinstance(found, dict) else {}
+        table = found if isinstance(found, dict) else {}
+        return {name: value for name, value in table.items() if is_number(value)}
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the job's state."""

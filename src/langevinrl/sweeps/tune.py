@@ -53,10 +53,10 @@ class TuneFolder:
         try:
             require_no_links(self.path)
             table = read_json(self.path / TUNE, "a search")
-        except (OSError, UserError) as error:
-            raise UserError(f"{self.path} is not the folder of a search: {error}") from error
-        self.search = _search(table)
-        self.objective, self.seconds = table["objective"], table["seconds"]
+            self.search = _search(table)
+            self.objective, self.seconds = table["objective"], table["seconds"]
+        except (OSError, UserError, LookupError, TypeError, AttributeError) as error:
+            raise UserError(f"{self.path} is not the folder of a search: {error!r}") from error
 
     @classmethod
     def write(
