@@ -20,7 +20,7 @@ from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config
 from langevinrl.sweeps.local import _LocalSweep
 from langevinrl.sweeps.queue import SweepFolder
-from langevinrl.sweeps.start import sweep
+from langevinrl.sweeps.start import go_on, sweep
 from langevinrl.sweeps.workers import Workers
 
 Sweeper = subprocess.Popen[str]
@@ -157,6 +157,21 @@ def test_unknown_environment_or_backend_is_refused_at_the_start(tmp_path: Path) 
         sweep([make_config({**TINY, "env": "Pendulm-v1"})], tmp_path / "sweep")
     with pytest.raises(UserError, match="unknown backend 'lokal'; did you mean local"):
         sweep([make_config(TINY)], tmp_path / "other", backend="lokal")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("capacity", "x"), ("warmup", None), ("num_envs", []), ("env_kwargs", -1), ("seeds", {})],
+)
+def test_odd_fields_of_a_received_sweep_give_one_sentence(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    path = SweepFolder.write(tmp_path / "sweep", tiny_configs(1)).path
+    table = json.loads((path / "sweep.json").read_text())
+    table["jobs"][0]["config"][field] = value
+    (path / "sweep.json").write_text(json.dumps(table))
+    with pytest.raises(UserError, match=field):
+        go_on(SweepFolder(path), quiet=True)
 
 
 def test_concurrent_commands_add_all_their_jobs(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def memory_needs(jobs: Sequence[Job]) -> list[int]:
     """Return the bytes of each job's replay, by building each task once."""
     sizes = {}
     needs = []
-    for config in (job.config for job in jobs):
+    for config in (job.config.resolved() for job in jobs):  # which also validates it
         task = json.dumps([config.env, config.env_kwargs])
         if task not in sizes:
             sizes[task] = task_sizes(config.env, config.env_kwargs)
