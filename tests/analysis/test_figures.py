@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from folders import make_run, make_runs
 
-from langevinrl.analysis.ablation_figures import ablation
 from langevinrl.analysis.curve_figures import learning_curves
 from langevinrl.analysis.figures import pyplot, write_figure, write_figures
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.summary import summarise
+from langevinrl.analysis.summary_figures import ablation
 from langevinrl.errors import UserError
 
 LIGHT = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langevinrl.analysis.figures import count_in_thousands, literal, panels, share_legend
+from langevinrl.analysis.figures import count_in_thousands, draw_band, literal, panels, share_legend
 from langevinrl.analysis.grids import AXIS_LABELS, Axis, on_grid, own_grid, seeds_of
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import estimate_curve
@@ -45,23 +45,11 @@ def draw_group(
     The mean ends with the shortest seed.
     """
     colour = style.pop("color", None) or group.colour
-    label = style.pop("label", group.label)
-    seeds = seeds_of(group, x)
-    grid = own_grid(group, x)
-    if len(seeds) == 1:
-        axis.plot(*seeds[0], color=colour, label=label, **style, **_dots(len(seeds[0][0])))
-        return
-    if (thin and len(seeds) <= FEW_SEEDS) or not grid.size:
+    style.setdefault("label", group.label)
+    seeds, grid = seeds_of(group, x), own_grid(group, x)
+    found = estimate_curve([on_grid(group, x, grid)])
+    if (thin and 1 < len(seeds) <= FEW_SEEDS) or not grid.size:
         for places, returns in seeds:
             axis.plot(places, returns, color=colour, linewidth=0.8, alpha=0.35)
-    if not grid.size:  # seeds without a common point have no mean, but belong in the legend
-        axis.plot([], [], color=colour, label=label, **style)
-        return
-    found = estimate_curve([on_grid(group, x, grid)])
-    axis.plot(grid, found.value, color=colour, label=label, **style, **_dots(len(grid)))
-    axis.fill_between(grid, found.low, found.high, color=colour, alpha=0.18, linewidth=0)
-
-
-def _dots(points: int) -> dict[str, Any]:
-    """Mark a single point, which a line would not show."""
-    return {"marker": "o"} if points == 1 else {}
+    # Seeds without a common point have no mean, but belong in the legend.
+    draw_band(axis, grid, found, colour, **style)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from langevinrl.analysis.statistics import Estimate
 from langevinrl.errors import UserError
 from langevinrl.storage.files import reason_of
 
@@ -87,6 +90,14 @@ def panels(count: int, width: float = 4.2, height: float = 3.2) -> tuple[Any, Se
     for spare in flat[count:]:
         spare.remove()
     return figure, flat[:count]
+
+
+def draw_band(axis: Any, x: np.ndarray, found: Estimate, colour: str, **style: Any) -> None:
+    """Draw a curve with its interval as a band; a single point, which has no line, as a dot."""
+    marker = "o" if len(x) == 1 else None
+    axis.plot(x, found.value, **{"color": colour, "marker": marker} | style)
+    if np.isfinite(found.low).any():
+        axis.fill_between(x, found.low, found.high, color=colour, alpha=0.18, linewidth=0)
 
 
 def count_in_thousands(axis: Any) -> None:

@@ -55,10 +55,18 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     for record in records:
         fields = counted_fields(record)
         mine = {name: fields[name] for name in varied[record.agent] if name in fields}
-        label = printable(", ".join([label_of(record.agent), *map(describe, mine.items())]))
+        words = [f"{name} {describe(value)}" for name, value in mine.items()]
+        label = printable(", ".join([label_of(record.agent), *words]))
         settings[label] = (record.agent, mine)
         runs.setdefault((label, record.env), []).append(record)
-    labels = sorted(settings, key=lambda label: _rank(*settings[label]))
+    order = list(METHODS)  # other agents come last, by name
+
+    def place(label: str) -> tuple[Any, ...]:
+        agent, mine = settings[label]
+        known = order.index(agent) if agent in order else len(order)
+        return known, agent, [rank(value) for value in mine.values()]
+
+    labels = sorted(settings, key=place)
     colours = choose_colours([(label, settings[label][0]) for label in labels])
     return [
         Group(
@@ -107,25 +115,19 @@ def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
     return tasks
 
 
-def describe(setting: tuple[str, Any]) -> str:
-    """Format a setting for a label: inverse_temperature 100, hidden 64x64."""
-    name, value = setting
+def describe(value: Any) -> str:
+    """Format the value of a setting: 100, 64x64, on."""
     if isinstance(value, list):
-        return f"{name} {'x'.join(map(str, value))}"
+        return "x".join(map(str, value))
     if isinstance(value, bool):
-        return f"{name} {'on' if value else 'off'}"
-    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _rank(agent: str, settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Sort methods in the registry's order, others by name after them; numbers before text."""
-    order = list(METHODS)
-    place = order.index(agent) if agent in order else len(order)
-    values = [
-        (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, json.dumps(value))
-        for value in settings.values()
-    ]
-    return place, agent, values
+def rank(value: Any) -> tuple[int, float, str]:
+    """Return a sort key for values of a setting: numbers by size, before the rest as text."""
+    number = isinstance(value, int | float)
+    return (0, float(value), "") if number else (1, 0.0, json.dumps(value))
 
 
 def choose_colours(labels: Sequence[tuple[str, str]]) -> dict[str, str]:

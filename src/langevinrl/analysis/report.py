@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
-from langevinrl.analysis import aggregate_figures
-from langevinrl.analysis.ablation_figures import ablation
 from langevinrl.analysis.curve_figures import learning_curves
 from langevinrl.analysis.figures import FORMATS, write_figures
 from langevinrl.analysis.grids import Axis, seeds_of
-from langevinrl.analysis.groups import Group
 from langevinrl.analysis.normalise import Kind
-from langevinrl.analysis.page import source_of, write_page
+from langevinrl.analysis.page import render_page, source_of
 from langevinrl.analysis.page.document import page_document
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_tables import report_tables, tidy_rows
 from langevinrl.analysis.summary import Summary, summarise
+from langevinrl.analysis.summary_figures import (
+    ablation,
+    aggregate_curves,
+    aggregate_intervals,
+    improvement,
+    profiles,
+)
 from langevinrl.analysis.tables import safe_file_name, write_csv, write_table
 from langevinrl.errors import UserError, field
 from langevinrl.registry import label_of
-from langevinrl.storage.files import reason_of, require_no_link
+from langevinrl.storage.files import reason_of, require_no_link, write_text
 
-Writer: TypeAlias = Callable[..., list[Path]]  # write_figures with its folder and formats
 AXES: tuple[Axis, ...] = ("iterations", "env_steps", "hours")
 
 
@@ -59,7 +61,8 @@ def write_report(
         _require_page_of(source, out)
     summary = summarise(find_runs(places), normalise, mix_versions)
     try:
-        write_page(page_document(summary, places, made), out, source)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(out, render_page(page_document(summary, places, made), source))
         return write_files(summary, files, FORMATS if figures else ())
     except OSError as error:
         raise UserError(f"cannot write {out}: {reason_of(error)}") from error
@@ -111,54 +114,53 @@ def write_files(summary: Summary, out: Path, formats: Sequence[str] = FORMATS) -
     if not summary.finals:
         notes.append("There is no table of final returns: no seed has finished.")
     if formats:
-        write = partial(write_figures, folder=out / "figures", formats=formats)
-        notes += _write_curves(groups, write)
-        notes += _write_ablations(summary, write)
-        notes += _write_aggregates(summary, write)
-    return notes + _single_seeds(groups)
-
-
-def _write_curves(groups: Sequence[Group], write: Writer) -> list[str]:
-    notes = []
-    for x in AXES:
-        without = [group for group in groups if not seeds_of(group, x)]
-        if without:
-            names = ", ".join(dict.fromkeys(group.label for group in without))
-            notes.append(f"Curves over {x} lack {names}: its evaluations do not record {x}.")
-        if len(without) < len(groups):
-            write(learning_curves(groups, x), name=f"curves_{x}")
+        notes += _figure_notes(summary)
+        for name, figure in _figures(summary):
+            write_figures(figure, out / "figures", name, formats)
+    alone = [f"{group.label} on {group.env}" for group in groups if len(group.series) == 1]
+    if alone:
+        notes.append(f"There is no interval for curves of one seed: {'; '.join(alone)}.")
     return notes
 
 
-def _write_aggregates(summary: Summary, write: Writer) -> list[str]:
-    found = summary.aggregates
-    if found is None:
-        return []
-    write(aggregate_figures.aggregate_curves(found), name="aggregate_progress")
-    write(aggregate_figures.aggregate_intervals(found), name="aggregates")
-    write(aggregate_figures.profiles(found), name="profiles")
-    if not found.improvement:
-        return [f"{len(found.methods)} methods are too many to compare pair by pair."]
-    write(aggregate_figures.improvement(found), name="improvement")
-    return []
-
-
-def _write_ablations(summary: Summary, write: Writer) -> list[str]:
-    notes = []
+def _figures(summary: Summary) -> Iterator[tuple[str, Any]]:
+    """Draw one figure after the other; yield its file name and itself."""
+    for x in AXES:
+        if any(seeds_of(group, x) for group in summary.groups):
+            yield f"curves_{x}", learning_curves(summary.groups, x)
     for agent in dict.fromkeys(group.agent for group in summary.groups):
-        own = [group for group in summary.groups if group.agent == agent]
-        fields = dict.fromkeys(name for group in own for name in group.settings if name != "config")
         figure = ablation([one for one in summary.finals if one.group.agent == agent])
         if figure is not None:
-            write(figure, name=safe_file_name(f"ablation_{agent}"))
-        elif len(fields) > 2:
+            yield safe_file_name(f"ablation_{agent}"), figure
+    found = summary.aggregates
+    if found is not None:
+        yield "aggregate_progress", aggregate_curves(found)
+        yield "aggregates", aggregate_intervals(found)
+        yield "profiles", profiles(found)
+        if found.improvement:
+            yield "improvement", improvement(found)
+
+
+def _figure_notes(summary: Summary) -> list[str]:
+    """Explain figures, and curves in them, that are missing."""
+    notes = []
+    for x in AXES:
+        without = dict.fromkeys(group.label for group in summary.groups if not seeds_of(group, x))
+        if without:
             notes.append(
-                f"There is no ablation figure of {label_of(agent)}: {len(fields)} settings vary "
-                f"({', '.join(fields)}), and a figure shows one or two."
+                f"Curves over {x} lack {', '.join(without)}: its evaluations do not record {x}."
             )
+    fields: dict[str, dict[str, Any]] = {}
+    for group in summary.groups:
+        fields.setdefault(group.agent, {}).update(group.settings)
+    for agent, varied in fields.items():
+        names = [name for name in varied if name != "config"]
+        if len(names) > 2:
+            notes.append(
+                f"There is no ablation figure of {label_of(agent)}: {len(names)} settings vary "
+                f"({', '.join(names)}), and a figure shows one or two."
+            )
+    found = summary.aggregates
+    if found is not None and not found.improvement:
+        notes.append(f"{len(found.methods)} methods are too many to compare pair by pair.")
     return notes
-
-
-def _single_seeds(groups: Sequence[Group]) -> list[str]:
-    alone = [f"{group.label} on {group.env}" for group in groups if len(group.series) == 1]
-    return [f"There is no interval for curves of one seed: {'; '.join(alone)}."] if alone else []

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langevinrl.storage.files import write_text
-
 ROOM = Path(__file__).parent
 SCRIPTS = (
     "core", "chart", "figure", "curves", "ablation", "summary", "controls", "runs", "main",
@@ -37,12 +35,6 @@ def render_page(document: dict[str, Any], source: str = "") -> str:
         _asset("page.html").replace("/*SOURCE*/", source).replace("/*STYLE*/", _asset("page.css"))
     )
     return page.replace("/*SCRIPT*/", scripts).replace("/*DATA*/", data)
-
-
-def write_page(document: dict[str, Any], path: Path, source: str = "") -> None:
-    """Write the page to a file; a link is replaced, not followed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, render_page(document, source))
 
 
 def _asset(name: str) -> str:
