@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import make_run, make_runs
+from folders import make_run
 
 from langevinrl import cli
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report import write_files, write_report
 from langevinrl.analysis.summary import summarise
+from langevinrl.analysis.tables import safe_file_name
 
 BIG = 10**400
 ODD_CONFIGS: dict[str, Any] = {
@@ -37,7 +38,7 @@ ODD_CONFIGS: dict[str, Any] = {
     "capacity list": {"capacity": []},
     "seeds text": {"seeds": "three"},
 }
-ODD_NAMES = [r"$\bad{$", "_\x1b[31m", "x" * 5_000]
+ODD_NAMES = ["x/../../../up$\\bad{$_\x1b[31m", "x" * 5_000]
 
 
 @pytest.mark.parametrize("odd", ODD_CONFIGS.values(), ids=ODD_CONFIGS)
@@ -67,29 +68,19 @@ def test_odd_evaluations_are_read_or_left_out(column: str, rows: str, tmp_path: 
     write_report([str(tmp_path)], str(tmp_path / "page.html"), figures=False)
 
 
-def test_returns_of_diverged_runs_give_no_warning(tmp_path: Path) -> None:
-    make_runs(tmp_path, points=2, episodes=2, seeds=2)
-    for folder, odd in zip(
-        sorted(tmp_path.iterdir()), ("inf", "-inf", "nan", "1e308"), strict=False
-    ):
-        text = (folder / "evaluations.csv").read_text()
-        row = text.splitlines()[-1].split(",")
-        (folder / "evaluations.csv").write_text(text.replace(row[6], odd))
-    summary = summarise(find_runs([tmp_path]))
-    write_files(summary, tmp_path / "out", formats=("svg",))
-    assert summary.aggregates is not None
-
-
-def test_odd_names_are_drawn_literally(tmp_path: Path) -> None:
+def test_odd_names_are_drawn_literally_inside_the_report_folder(tmp_path: Path) -> None:
     for number, name in enumerate(ODD_NAMES):
         for start in ("$x^$", "y"):
-            folder = tmp_path / f"{number}{start}"
-            make_run(folder, name, f"{name}-v4", points=1, episodes=1, start=start)
-    notes = write_files(summarise(find_runs([tmp_path])), tmp_path / "out", formats=("svg",))
-    assert not any("\x1b" in note or len(note) > 500 * len(ODD_NAMES) for note in notes)
-    figures = [path.name for path in (tmp_path / "out" / "figures").iterdir()]
-    assert sum(name.startswith("ablation_") for name in figures) == len(ODD_NAMES)
-    assert all(len(name) < 150 for name in figures)
+            folder = tmp_path / "runs" / f"{number}{start}"
+            make_run(folder, name, f"{ODD_NAMES[0]}-v4", points=1, episodes=1, start=start)
+    out = tmp_path / "a" / "b" / "out"
+    notes = write_files(summarise(find_runs([tmp_path / "runs"])), out, formats=("svg",))
+    assert not any("\x1b" in note or len(note) > 1_000 for note in notes)
+    figures = [path.name for path in (out / "figures").glob("ablation_*")]
+    assert len(figures) == len(ODD_NAMES) and all(len(name) < 150 for name in figures)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "runs"]
+    assert safe_file_name("ablation_sac") == "ablation_sac"
+    assert safe_file_name("a/b") != safe_file_name("a-b") and safe_file_name("..") not in ("", "..")
 
 
 def test_odd_tables_and_sweeps_beside_runs_are_left_out(tmp_path: Path) -> None:

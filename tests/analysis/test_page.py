@@ -18,11 +18,17 @@ from langevinrl import cli
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.page import ROOM, SCRIPTS, render_page
 from langevinrl.analysis.page.document import page_document, plain
-from langevinrl.analysis.page.overview import describe_budget
+from langevinrl.analysis.page.overview import describe_budget, sort_tasks
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.summary import summarise
 
-HOSTILE = '</script><img src=x onerror="window.hacked=1"><!--<script>'
+HOSTILE = '</script><img src=x onerror="window.hacked=1"><!--<script>/*SCRIPT*/ /*STYLE*/ /*DATA*/'
+
+LIGHT = [
+    "langevinrl", "langevinrl.cli", "langevinrl.cli.train", "langevinrl.registry",
+    "langevinrl.storage.folder", "langevinrl.runs.config", "langevinrl.analysis",
+    "langevinrl.envs.vector",
+]  # fmt: skip
 
 
 def document_of(*folders: Path) -> dict[str, Any]:
@@ -54,11 +60,9 @@ def test_numbers_are_rounded_and_null_if_not_finite() -> None:
     assert plain(values) == [1234.6, 0.00012346, None, [None, 2], 123456]
 
 
-def test_tasks_are_in_the_papers_order_then_by_name(tmp_path: Path) -> None:
-    for env in ("Zebra-v0", "Ant-v4", "Apple-v0", "HalfCheetah-v4"):
-        make_run(tmp_path / env, "lql", env, points=2)
-    tasks = document_of(tmp_path)["tasks"]
-    assert tasks == ["HalfCheetah-v4", "Ant-v4", "Apple-v0", "Zebra-v0"]
+def test_tasks_are_in_the_papers_order_then_by_name() -> None:
+    tasks = ["HalfCheetah-v4", "Ant-v4", "Apple-v0", "Zebra-v0"]
+    assert sort_tasks(sorted(tasks)) == tasks
 
 
 @pytest.mark.parametrize(
@@ -92,30 +96,6 @@ def test_runs_have_status_configuration_and_version(tmp_path: Path) -> None:
     assert document["versions"] == ["0.1.0 (0000000)", "0.1.0 (f00dfee)"]
 
 
-def test_missing_aggregates_have_a_reason(tmp_path: Path) -> None:
-    make_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=2)
-    make_run(tmp_path / "b", "sac", "Hopper-v4", [0, 1], points=2)
-    assert "two tasks" in document_of(tmp_path)["noAggregates"]
-    make_run(tmp_path / "c", "lql", "Ant-v4", [0, 1], points=2)
-    assert "only one has all tasks" in document_of(tmp_path)["noAggregates"]
-
-
-def test_aggregates_have_estimates_of_every_method(tmp_path: Path) -> None:
-    for agent in ("lql", "nclql"):
-        for env in ("Hopper-v4", "Ant-v4"):
-            make_run(tmp_path / f"{agent}{env}", agent, env, [0, 1], points=10)
-    document = document_of(tmp_path)
-    found = document["aggregates"]
-    assert [method["label"] for method in found["methods"]] == ["NC-LQL", "LQL"]
-    assert document["paper"]["values"]["nclql"][-1] == 95.5
-    for method in found["methods"]:
-        value, low, high = method["aggregates"]["mean"]
-        assert 0.1 < low <= value <= high < 1.5 and method["progress"][-1] == [value, low, high]
-        assert method["profile"][0] == sorted(method["profile"][0], reverse=True)
-    there, back = (one["probability"][0] for one in found["improvement"])
-    assert there + back == pytest.approx(1)
-
-
 def test_tables_beside_the_runs_are_shown_unchanged(tmp_path: Path) -> None:
     make_run(tmp_path / "a", "lql", "Hopper-v4", points=2)
     (tmp_path / "time.csv").write_text("method,ms_per_update,ratio,paper\nLQL,44.10,0.9,\n")
@@ -128,11 +108,6 @@ def test_hostile_name_stays_data(tmp_path: Path) -> None:
     page = render_page(document_of(tmp_path))
     assert HOSTILE not in page and "<img" not in page
     assert embedded(page)["tasks"] == [HOSTILE]
-
-
-def test_data_that_look_like_template_marks_are_kept() -> None:
-    page = render_page({"title": "/*SCRIPT*/ /*STYLE*/ /*DATA*/"})
-    assert embedded(page)["title"] == "/*SCRIPT*/ /*STYLE*/ /*DATA*/"
 
 
 def test_page_loads_nothing_and_its_scripts_are_short() -> None:
@@ -235,10 +210,11 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_report_needs_no_jax_and_without_figures_no_matplotlib(tmp_path: Path) -> None:
+    """The command line must also answer at once, so light modules do not load JAX."""
     make_run(tmp_path / "a", "lql", "Hopper-v4", [0, 1], points=4, every=25)
     words = ["report", str(tmp_path), "--out", str(tmp_path / "page.html"), "--no-figures"]
     check = (
-        f"import sys; from langevinrl import cli; cli.main({words}); "
+        f"import sys, {', '.join(LIGHT)}; langevinrl.cli.main({words}); "
         "sys.exit(bool({'jax', 'matplotlib'} & sys.modules.keys()))"
     )
     subprocess.run([sys.executable, "-c", check], check=True, timeout=60)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from folders import make_run, make_runs, make_sweep
 
-from langevinrl.analysis import records
 from langevinrl.analysis.evaluations import read_evaluations
-from langevinrl.analysis.groups import group_runs
+from langevinrl.analysis.groups import choose_colours, group_runs
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report import write_report
 from langevinrl.errors import UserError
@@ -133,12 +131,9 @@ def test_runs_of_unknown_settings_are_a_separate_curve(tmp_path: Path) -> None:
     assert labels == ["NC-LQL", "NC-LQL, config none"]
 
 
-def test_forty_settings_have_forty_colours(tmp_path: Path) -> None:
-    for number in range(40):
-        make_run(tmp_path / str(number), points=1, episodes=1, batch_size=number)
-    groups = group_runs(find_runs([tmp_path]))
-    assert [group.settings["batch_size"] for group in groups] == list(range(40))
-    assert len({group.colour for group in groups}) == 40
+def test_forty_settings_have_forty_colours() -> None:
+    colours = choose_colours([(f"LQL, batch_size {number}", "lql") for number in range(40)])
+    assert len(set(colours.values())) == 40
 
 
 def test_real_run_is_read(tiny_run: Path) -> None:
@@ -165,18 +160,3 @@ def test_changed_log_is_named(tiny_run: Path, tmp_path: Path) -> None:
     notes = write_report([folder], tmp_path / "page.html", figures=False)
     assert any("not what the run wrote" in n and "run: evaluations.csv" in n for n in notes)
     assert '"changed":["evaluations.csv"]' in (tmp_path / "page.html").read_text()
-
-
-def test_each_run_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = make_run(tmp_path / "0")
-    for number in range(1, 5):
-        shutil.copytree(one, tmp_path / str(number))
-    read: list[Path] = []
-
-    def counting(path: Path, *rest: Any) -> Any:
-        read.append(path)
-        return read_evaluations(path, *rest)
-
-    monkeypatch.setattr(records, "read_evaluations", counting)
-    found = find_runs([tmp_path])
-    assert len(found) == len(read) == len(set(read)) == 5
