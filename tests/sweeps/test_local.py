@@ -65,7 +65,7 @@ def test_seeds_in_one_process_give_the_same_runs(
     out = tmp_path / "together"
     sweep(tiny_configs(), out, seeds_per_process="all")
     assert len(SweepFolder(out).jobs) == 2
-    assert "4 runs in 2 jobs: the seeds of a configuration share" in capsys.readouterr().out
+    assert "4 runs of 12 iterations in 2 jobs" in capsys.readouterr().out
     apart = {tuple(row[1:]) for rows, _ in results(whole).values() for row in rows}
     together = {tuple(row[1:]) for rows, _ in results(out).values() for row in rows}
     assert {row[1:5] for row in apart} == {row[1:5] for row in together}

@@ -14,7 +14,7 @@ from sweeping import tiny_configs
 from langevinrl.storage.locks import acquire
 from langevinrl.sweeps.job import _Watch
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.table import SweepTable, describe, duration, speed_of
+from langevinrl.sweeps.table import SweepTable, describe, speed_of
 
 
 @pytest.fixture
@@ -88,7 +88,3 @@ def test_without_a_terminal_a_line_is_printed_per_ended_job(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in lines[:3]] == ["done 1", "done 2", "done 2"]
     assert lines[3] == f"failed: {jobs[2].folder.name}: ValueError: no [/x]"
-
-
-def test_durations_in_words() -> None:
-    assert [duration(s) for s in (40, 700, 9_000, 9e5)] == ["40 s", "12 min", "2.5 h", "10.4 days"]

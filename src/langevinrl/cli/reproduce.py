@@ -26,7 +26,7 @@ class Reproduce:
     extent: Extent
     backends: Backends
     out: Path | None = None  # output folder; reproduce/STUDY by default
-    yes: tyro.conf.FlagCreatePairsOff[bool] = False  # start even if it takes more than an hour
+    yes: tyro.conf.FlagCreatePairsOff[bool] = False  # start even above 100,000 iterations in all
 
 
 def main(words: list[str]) -> None:

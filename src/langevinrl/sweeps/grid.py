@@ -17,7 +17,7 @@ from langevinrl.errors import UserError, unknown
 from langevinrl.runs.checks import plain
 from langevinrl.runs.config import FIELDS_WITHOUT_EFFECT, RunConfig, agent_class
 from langevinrl.storage.files import read_json, read_text
-from langevinrl.storage.trust import importing_names, remember, require_trusted
+from langevinrl.storage.trust import importing_names, require_trusted
 
 RUN_FIELDS = [f.name for f in dataclasses.fields(RunConfig) if f.name != "hyperparameters"]
 # Fields that the sweep sets itself.
@@ -104,7 +104,6 @@ def require_names(path: Path, tables: Sequence[Any], trust: bool) -> None:
         for env, kwargs in itertools.product(envs or [""], given or [{}]):
             found |= set(importing_names("", str(env), kwargs if kwargs else {}))
     require_trusted(path, sorted(found), trust)
-    remember(found)
 
 
 def _is_list(value: Any, kind: type) -> bool:

@@ -50,7 +50,6 @@ def run_job(
     except UserError as error:
         job.record_error(str(error))
         return "refused"
-    trust.remember(job.config.imported())  # so that its folder can be resumed
     while not job.done:
         lock = lock_job(job)
         if lock is not None:

@@ -41,13 +41,8 @@ def sweep(
     seeds_per_process: all seeds of a configuration in one process, one, or the faster of these
     options: of `go_on`
     """
-    asked = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
-    configs = arrange(asked, seeds_per_process)
-    if len(configs) < len(asked) and not quiet:
-        print(
-            f"{len(asked)} runs in {len(configs)} jobs: the seeds of a configuration share a "
-            "process (--seeds-per-process one separates them)."
-        )
+    configs = runs.configs() if isinstance(runs, Grid) else [run.resolved() for run in runs]
+    configs = arrange(configs, seeds_per_process)
     is_new = not (Path(out) / SWEEP).exists()
     folder = SweepFolder.write(Path(out), configs, name, study)
     if is_new:
@@ -65,6 +60,13 @@ def arrange(configs: Sequence[RunConfig], seeds_per_process: PerProcess) -> list
     together = seeds_per_process == "all" or bool(visible_gpus()) or short
     apart = seeds_per_process == "one" or not together
     return list(configs) if apart else seeds_together(configs)
+
+
+def describe_runs(configs: Sequence[RunConfig]) -> str:
+    """Return the number and length of runs, such as: 6 runs of 200 or 1,000 iterations."""
+    total = sum(config.seeds for config in configs)
+    lengths = sorted({config.iterations or 0 for config in configs})
+    return f"{total} run{'s' * (total > 1)} of {' or '.join(f'{n:,}' for n in lengths)} iterations"
 
 
 def go_on(
@@ -89,10 +91,12 @@ def go_on(
     if backend not in BACKENDS:
         raise UserError(unknown("backend", backend, BACKENDS))
     jobs = list(folder.jobs.values()) if jobs is None else jobs
-    names = imported([job.config for job in jobs])
-    require_trusted(folder.path, names, trust)
-    remember(names)
+    configs = [job.config for job in jobs]
+    require_trusted(folder.path, imported(configs), trust)
     needs = memory_needs(jobs)  # for all backends, as it also finds a task that does not exist
+    if not quiet:
+        plan = f"{describe_runs(configs)} in {len(jobs)} job{'s' * (len(jobs) > 1)}"
+        print(f"{plan} (--seeds-per-process changes their number).")
     run: Any
     if backend == "ray":
         from langevinrl.sweeps.ray import run_on_ray as run

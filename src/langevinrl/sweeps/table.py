@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from langevinrl.logs.progress import time_left
 from langevinrl.sweeps.queue import Job, Status
 
 LINE_SECONDS = 30.0  # between lines without a terminal, unless a job has ended
@@ -119,14 +120,5 @@ def describe(summary: Summary) -> str:
     names: tuple[Status, ...] = ("done", "running", "failed", "waiting")
     line = ", ".join(f"{name} {counts[name]}" for name in names)
     if summary.seconds_left and counts["running"] + counts["waiting"]:
-        line += f"; {duration(summary.seconds_left)} left"
+        line += f"; {time_left(summary.seconds_left)}"
     return line
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words: 40 s, 12 min, 3.5 h, 4.1 days."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
