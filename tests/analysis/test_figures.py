@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from folders import make_run, make_runs
 
-from langevinrl.analysis.curve_figures import learning_curves
-from langevinrl.analysis.figures import pyplot, write_figure, write_figures
+from langevinrl.analysis.figures import learning_curves, pyplot, write_figure, write_figures
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.summary import summarise

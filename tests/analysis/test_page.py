@@ -199,7 +199,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ([str(tmp_path / "empty"), "--out", page], "no run in"),
         ([run, "--out", str(tmp_path)], "is a folder"),
         ([run, "--out", str(tmp_path / "page.pdf")], ".html"),
-        ([run, "--out", str(tmp_path / "file" / "page.html")], "is a file, not a folder"),
+        ([run, "--out", str(tmp_path / "file" / "page.html")], "cannot write"),
         ([run, "--out", "/proc/new/page.html", "--no-figures"], "cannot write"),
         ([str(tmp_path), "--out", page], "--mix-versions"),
         ([run, "--out", page, "--normalise", "max"], "min-max"),

@@ -24,6 +24,7 @@ from langevinrl.analysis.report_tables import (
 from langevinrl.analysis.statistics import AGGREGATES
 from langevinrl.analysis.summary import Summary, summarise
 from langevinrl.analysis.tables import (
+    Table,
     latex,
     markdown,
     read_csv,
@@ -50,7 +51,7 @@ def aggregates(summary: Summary) -> Aggregates:
 
 def test_table_is_written_in_three_formats(tmp_path: Path) -> None:
     rows = [{"method": "a_b & 50%", "return": 1234.5678, "low": float("nan")}]
-    write_table(tmp_path / "new" / "table", rows, "A caption.", rows)
+    write_table(Table("table", "A caption.", rows, rows), tmp_path / "new")
     assert read_csv(tmp_path / "new" / "table.csv")[0]["return"] == "1234.57"
     lines = (tmp_path / "new" / "table.md").read_text().splitlines()
     assert lines[0] == "A caption." and lines[-1] == "| a_b &amp; 50% | 1235 |  |"
@@ -64,7 +65,7 @@ def test_special_characters_are_escaped() -> None:
     text = markdown([{"x|y": "a|b\n<img src=x>"}], "<b> ![i](http://x)")
     assert text.splitlines()[0] == r"&lt;b&gt; !\[i\](http://x)"
     assert r"| x\|y |" in text and r"| a\|b &lt;img src=x&gt; |" in text
-    assert r"\textbackslash{}\{1 $\pm$ 2\}" in latex([{"x": "\\{1 ± 2}"}])
+    assert r"\textbackslash{}\{1 $\pm$ 2\}" in latex([{"x": "\\{1 ± 2}"}], "")
 
 
 def test_text_that_looks_like_a_formula_is_neutralised_in_csv(tmp_path: Path) -> None:

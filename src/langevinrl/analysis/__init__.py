@@ -4,8 +4,7 @@ from langevinrl.analysis import find_runs, group_runs, learning_curves, write_fi
 write_figure(learning_curves(group_runs(find_runs(["runs"]))), "curves.png")
 """
 
-from langevinrl.analysis.curve_figures import draw_group, learning_curves
-from langevinrl.analysis.figures import write_figure
+from langevinrl.analysis.figures import draw_group, learning_curves, write_figure
 from langevinrl.analysis.groups import Group, group_runs
 from langevinrl.analysis.records import RunRecord, find_runs
 from langevinrl.analysis.report import write_files, write_report

@@ -1,10 +1,10 @@
-"""Reader of evaluations.csv: one curve per seed.  Fast, since a report reads hundreds of files."""
+"""Reader of evaluations.csv: one curve per seed."""
 
 from __future__ import annotations
 
 import csv
 import re
-from itertools import pairwise
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,60 +31,37 @@ def read_evaluations(path: Path) -> dict[tuple[str, str], list[Series]]:
     if not path.exists():
         return {}
     text = read_text(path, "evaluations", max_bytes=2**30)
+    reader = csv.DictReader(text.splitlines(keepends=True))
     try:
-        reader = csv.reader(text.splitlines(keepends=True))
-        header = next(reader, list(NEEDED))
+        missing = [name for name in NEEDED if name not in (reader.fieldnames or NEEDED)]
+        if missing:
+            names = ", ".join(missing)
+            raise UserError(f"{path} does not belong to a run: it has no column {names}")
         # A folder copied from a run in progress may end in half a line.
-        rows = [row for row in reader if len(row) == len(header)]
-    except csv.Error as error:
-        raise UserError(f"cannot read {path}: {error}") from error
-    missing = [name for name in NEEDED if name not in header]
-    if missing:
-        raise UserError(f"{path} does not belong to a run: it has no column {', '.join(missing)}")
-    if not rows:
-        return {}
-    columns = dict(zip(header, zip(*rows, strict=True), strict=True))
-    try:
+        rows = (row for row in reader if None not in row and None not in row.values())
         with np.errstate(invalid="ignore", over="ignore"):  # returns may be infinite or nan
-            return _series_by_pair(columns, len(rows))
-    except (ValueError, OverflowError) as error:
+            return _read_series(rows)
+    except (csv.Error, ValueError, OverflowError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
 
 
-def _series_by_pair(
-    columns: dict[str, tuple[str, ...]], num_rows: int
-) -> dict[tuple[str, str], list[Series]]:
-    """Convert columns of text, a row per episode, to the seeds of each agent and environment."""
-    iterations = np.array(list(map(int, columns["iterations"])), dtype=np.int64)
-    values = np.stack(
-        [
-            np.array(list(map(float, columns.get(name, missing * num_rows))))
-            for name, missing in (("env_steps", (-1,)), ("wall_seconds", ("nan",)), ("return", ()))
-        ]
-    )
-    if iterations.min() < 0 or not (np.abs(values[0]) < 2**53).all():
-        raise ValueError("iterations or env_steps are negative or too large")
-    owners = list(zip(columns["agent"], columns["env"], columns["seed"], strict=True))
-    numbers = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
-    codes = np.array([numbers[owner] for owner in owners])
-    # Sort rows by seed and iteration, then average each stretch of equal ones.
-    order = np.lexsort((iterations, codes))
-    codes, iterations, values = codes[order], iterations[order], values[:, order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1) | np.diff(iterations, prepend=-1))
-    counts = np.diff(starts, append=num_rows)
-    steps, seconds, returns = np.add.reduceat(values, starts, axis=1) / counts
-    codes, iterations = codes[starts], iterations[starts]
-    ends = np.searchsorted(codes, np.arange(len(numbers) + 1))
+def _read_series(rows: Iterable[dict[str, str]]) -> dict[tuple[str, str], list[Series]]:
+    """Convert rows of text, one per episode, to the seeds of each agent and environment."""
+    points: dict[tuple[str, str, str], dict[int, list[tuple[float, ...]]]] = {}
+    for row in rows:
+        owner = row["agent"], row["env"], row["seed"]
+        texts = row.get("env_steps", "-1"), row.get("wall_seconds", "nan"), row["return"]
+        episodes = points.setdefault(owner, {}).setdefault(int(row["iterations"]), [])
+        episodes.append(tuple(map(float, texts)))
     found: dict[tuple[str, str], list[Series]] = {}
-    for (agent, env, seed), (start, end) in zip(numbers, pairwise(ends), strict=True):
-        mine = slice(start, end)
+    for (agent, env, seed), own in points.items():
+        iterations = np.array(sorted(own), dtype=np.int64)
+        means = np.array([np.mean(own[at], axis=0) for at in sorted(own)]).T
+        if iterations[0] < 0 or not (np.abs(means[0]) < 2**53).all():
+            raise ValueError("iterations or env_steps are negative or too large")
         some = found.setdefault((agent, env), [])
         # Files from other programs may name seeds in words: number them instead.
         number = int(seed) if re.fullmatch(r"-?\d+", seed) else len(some)
-        some.append(
-            Series(
-                number, iterations[mine], steps[mine].round().astype(int),
-                seconds[mine] / 3600, returns[mine],
-            )
-        )  # fmt: skip
+        steps = means[0].round().astype(int)
+        some.append(Series(number, iterations, steps, hours=means[1] / 3600, returns=means[2]))
     return found

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from langevinrl.analysis.evaluations import Series, read_evaluations
 from langevinrl.errors import UserError
-from langevinrl.storage.files import read_json, read_text, require_inside
+from langevinrl.storage.files import escape_controls, read_json, read_text, require_inside
 from langevinrl.storage.folder import CHECKPOINTS, CONFIG, EVALUATIONS, SWEEP, RunFolder
 from langevinrl.storage.run_log import find_changed_logs
 
@@ -214,7 +214,7 @@ def _check_values(value: Any, path: Path) -> None:
 
 def printable(text: str) -> str:
     """Escape control characters; shorten long text, with a checksum that keeps it distinct."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    shown = escape_controls(text).replace("\n", "\\n")
     if len(shown) <= MAX_NAME:
         return shown
     return f"{shown[: MAX_NAME - 9]}…{crc32(text.encode(errors='replace')):08x}"

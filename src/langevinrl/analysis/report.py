@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from langevinrl.analysis.curve_figures import learning_curves
-from langevinrl.analysis.figures import FORMATS, write_figures
+from langevinrl.analysis.figures import FORMATS, learning_curves, write_figures
 from langevinrl.analysis.grids import Axis, seeds_of
 from langevinrl.analysis.normalise import Kind
 from langevinrl.analysis.page import render_page, source_of
@@ -77,9 +76,6 @@ def files_beside(out: Path) -> Path:
     files = out.with_name(f"{out.stem}_files")
     for place in (files, files / "tables", files / "figures"):
         require_no_link(place)
-    for place in (files, *out.absolute().parents):
-        if place.exists() and not place.is_dir():
-            raise UserError(f"--out {out} cannot be written: {place} is a file, not a folder")
     return files
 
 
@@ -110,7 +106,7 @@ def write_files(summary: Summary, out: Path, formats: Sequence[str] = FORMATS) -
     out.mkdir(parents=True, exist_ok=True)
     write_csv(out / "tidy.csv", tidy_rows(groups))
     for table in report_tables(summary):
-        write_table(out / "tables" / table.name, table.rows, table.caption, table.printed)
+        write_table(table, out / "tables")
     if not summary.finals:
         notes.append("There is no table of final returns: no seed has finished.")
     if formats:

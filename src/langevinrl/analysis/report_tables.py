@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,9 @@ from langevinrl.analysis.grids import mean_curve
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.statistics import Estimate
 from langevinrl.analysis.summary import FinalReturn, Summary
-from langevinrl.analysis.tables import Row, with_interval
+from langevinrl.analysis.tables import Row, Table, with_interval
 
 INTERVAL = "Intervals: 95 %, bootstrapped over seeds within each task; none with a single seed."
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table: file name, caption, rows with all columns, and rows to print."""
-
-    name: str
-    caption: str
-    rows: list[Row]
-    printed: list[Row]
 
 
 def report_tables(summary: Summary) -> list[Table]:

@@ -7,7 +7,8 @@ import html
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -23,6 +24,16 @@ LATEX = {
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "–": "--", "×": r"$\times$",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: file name, caption, rows with all columns, and rows to print."""
+
+    name: str
+    caption: str
+    rows: list[Row]
+    printed: list[Row]
 
 
 def safe_file_name(name: str) -> str:
@@ -62,24 +73,34 @@ def read_csv(path: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def write_table(path: Path, rows: Sequence[Row], caption: str, printed: Sequence[Row]) -> None:
-    """Write `rows` as path.csv, and the shorter `printed` as path.md and path.tex."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_csv(path.with_name(f"{path.name}.csv"), rows)
-    write_text(path.with_name(f"{path.name}.md"), markdown(printed, caption))
-    write_text(path.with_name(f"{path.name}.tex"), latex(printed, caption))
+def write_table(table: Table, folder: Path) -> None:
+    """Write a table as name.csv, and its shorter form as name.md and name.tex."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(folder / f"{table.name}.csv", table.rows)
+    write_text(folder / f"{table.name}.md", markdown(table.printed, table.caption))
+    write_text(folder / f"{table.name}.tex", latex(table.printed, table.caption))
 
 
-def markdown(rows: Sequence[Row], caption: str = "") -> str:
+def markdown(rows: Sequence[Row], caption: str) -> str:
     """Format rows as a Markdown table; the first column is aligned left, the others right."""
-    columns = list(rows[0]) if rows else []
-    lines = [f"{_escape_markdown(caption)}\n"] if caption else []
-    lines.append(f"| {' | '.join(map(_escape_markdown, columns))} |")
-    lines.append(f"| {' | '.join(['---', *['---:'] * (len(columns) - 1)])} |")
-    for row in rows:
-        cells = [_escape_markdown(_shown(row[name])) for name in columns]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in _cells(rows, _escape_markdown))
+    sides = f"| {' | '.join(['---', *['---:'] * (len(rows[0]) - 1)])} |"
+    return "\n".join([f"{_escape_markdown(caption)}\n", head, sides, *lines]) + "\n"
+
+
+def latex(rows: Sequence[Row], caption: str) -> str:
+    """Format rows as a LaTeX table; needs the package booktabs."""
+    head, *lines = (" & ".join(cells) + r" \\" for cells in _cells(rows, _escape_latex))
+    start = [r"\begin{table}", r"\centering", rf"\caption{{{_escape_latex(caption)}}}"]
+    start += [rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}", r"\toprule"]
+    end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join([*start, head, r"\midrule", *lines, *end]) + "\n"
+
+
+def _cells(rows: Sequence[Row], escape: Callable[[str], str]) -> list[list[str]]:
+    """Return the names of the columns and the cells of every row, as escaped text."""
+    lines = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
+    return [[escape(text) for text in line] for line in lines]
 
 
 def _escape_markdown(text: str) -> str:
@@ -88,21 +109,7 @@ def _escape_markdown(text: str) -> str:
     return " ".join(escaped.split())
 
 
-def latex(rows: Sequence[Row], caption: str = "") -> str:
-    """Format rows as a LaTeX table; needs the package booktabs."""
-    columns = list(rows[0]) if rows else []
-    lines = [r"\begin{table}", r"\centering"]
-    if caption:
-        lines.append(rf"\caption{{{escape(caption)}}}")
-    lines += [rf"\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}", r"\toprule"]
-    lines.append(" & ".join(map(escape, columns)) + r" \\")
-    lines.append(r"\midrule")
-    lines += [" & ".join(escape(_shown(row[name])) for name in columns) + r" \\" for row in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
-
-
-def escape(text: str) -> str:
-    """Escape text for LaTeX."""
+def _escape_latex(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
