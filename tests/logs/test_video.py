@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import gymnasium as gym
 import numpy as np
@@ -176,10 +177,10 @@ def test_mujoco_is_made_once_and_its_camera_follows_the_body(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
-    made, make = [], gym.make
-    monkeypatch.setattr(gym, "make", lambda *a, **k: made.append(a) or make(*a, **k))
+    make = Mock(wraps=gym.make)
+    monkeypatch.setattr(gym, "make", make)
     envs = video.rendering_env(as_factory("HalfCheetah-v4"), 1.0, None)
-    assert len(made) == 1
+    make.assert_called_once()
     frame = video.render_frame(envs)
     assert frame.shape == (480, 480, 3) and frame.std() > 20  # a picture, not one colour
     assert orange_share(frame) > 0.005
