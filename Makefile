@@ -68,7 +68,7 @@ $(VENV)/.clusters: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm,tune,stablehlo,onnx]'
 	@touch $@
 
-# For tests of trackers and videos, which are skipped without it. trackio needs an older Pillow.
+# For tests of trackers and videos, which are skipped without it.
 $(VENV)/.trackers: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tensorboard,wandb,mlflow,video]'
 	@touch $@

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from types import SimpleNamespace
+from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -13,12 +13,16 @@ import numpy as np
 import probes
 import pytest
 
+from langevinrl.agents.qsm import QSM
+from langevinrl.envs.vector import VectorEnv
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import RunConfig
 from langevinrl.runs.loop import Run
+from langevinrl.types import Array, Batch, PyTree, Spec
 
 GAMMA, SCALE = 0.6, 2.0  # a scale used twice gives 4, a backup past a termination gives 5
 TOLERANCE = 0.25  # the bugs it should find change a value by at least 0.5
+NUM_UPDATES, BATCH_SIZE = 300, 64
 QUICK = {"hidden": (24, 24), "gamma": GAMMA, "reward_scale": SCALE, "target_rate": 0.1}
 LANGEVIN = {"learning_rate": 2e-2}
 ACTOR = {"critic_learning_rate": 2e-2, "actor_learning_rate": 1e-2}
@@ -65,89 +69,117 @@ CASES = {
 }
 
 
-def train(agent: str, env: Any, iterations: int, **changes: Any) -> Run:
-    """Return a finished run with these hyperparameters."""
-    config = RunConfig(
-        "probe", agent=agent, iterations=iterations, warmup=800, batch_size=64, num_envs=8,
-        capacity=4_000, updates_per_iteration=5, reward_norm=False, hyperparameters=changes,
-    ).resolved()  # fmt: skip
-    with Run(config, env=env) as run:
-        run.until(iterations)
-    return run
+@cache
+def transitions() -> Batch:
+    """Return 800 transitions of random actions."""
+    envs = VectorEnv(probes.Rooms, [0], 8)
+    envs.reset()
+    draw = np.random.default_rng(0)
+    steps = [envs.step(draw.uniform(-1, 1, (1, 8, 1)).astype(np.float32)) for _ in range(100)]
+    columns = [np.concatenate(column, axis=1)[0] for column in zip(*steps, strict=True)]
+    return Batch(*columns, row=np.arange(800, dtype=np.int32), extra={})
 
 
-def first(run: Any) -> Any:
-    """Return the state of the only seed."""
-    return jax.tree.map(lambda leaf: leaf[0], run.state)
+class Trained(NamedTuple):
+    """An agent after its updates: its values of the rooms, and actions in the room CHOICE."""
+
+    name: str
+    agent: Any
+    state: PyTree
+    values: np.ndarray  # (5,) at the action 0
+    actions: np.ndarray  # (500,)
 
 
-def value(run: Any, obs: np.ndarray, action: float = 0.0) -> float:
-    """Return the mean of the critics, at the clean level if there are levels."""
-    level = (run.agent.clean,) if hasattr(run.agent, "clean") else ()
-    rows = jnp.asarray(obs)[None], jnp.full((1, 1), action)
-    critic = run.agent.critic if hasattr(run.agent, "critic") else run.agent.critics.network
-    q = critic.apply(first(run).critic.params, *rows, *level)
+def learn(agent: Any, key: Array) -> PyTree:
+    """Return the state after updates on batches of `transitions`."""
+    data = jax.tree.map(jnp.asarray, transitions())
+
+    def once(carry: Any, key: Array) -> Any:
+        state, extra = carry
+        rows = jax.random.randint(key, (BATCH_SIZE,), 0, len(data.row))
+        batch = jax.tree.map(lambda column: column[rows], data._replace(extra=extra))
+        state, _, rewrite = agent.update(state, batch, key)
+        if rewrite is not None:
+            extra = {name: extra[name].at[rows].set(rewrite[name]) for name in extra}
+        return (state, extra), None
+
+    first = agent.init(key), dict.fromkeys(agent.columns, data.action)
+    return jax.lax.scan(once, first, jax.random.split(key, NUM_UPDATES))[0][0]
+
+
+def value_rooms(agent: Any, state: PyTree) -> Array:
+    """Return the mean of the critics in each room, at the clean level if there are any."""
+    level = (agent.clean,) if hasattr(agent, "clean") else ()
+    critic = getattr(agent, "critic", None) or agent.critics.network
+    q = critic.apply(state.critic.params, jnp.eye(5), jnp.zeros((5, 1)), *level)
     mean = q[..., 0] if q.ndim == 3 else q  # DACER's critics also return a standard deviation
-    return float(mean.mean())
+    return mean.mean(axis=0)
 
 
-def draw_actions(run: Any, obs: np.ndarray | None = None, explore: bool = False) -> np.ndarray:
-    """Return many actions for one observation, 0 by default."""
-    rows = jnp.tile(jnp.zeros(1) if obs is None else jnp.asarray(obs), (500, 1))
-    act = jax.jit(run.agent.act, static_argnames="explore")
-    return np.asarray(act(first(run), rows, jax.random.key(0), explore=explore))[:, 0]
+def draw_actions(agent: Any, state: PyTree) -> Array:
+    """Return many actions in the room CHOICE."""
+    rows = jnp.tile(jnp.asarray(probes.room(probes.CHOICE)), (500, 1))
+    # One candidate, not the best of several: the policy itself must have learned.
+    alone = dataclasses.replace(agent, best_of=1)
+    # In evaluation QSM uses the same noise for every row; its exploration adds none here.
+    explore = isinstance(agent, QSM)
+    return alone.act(state, rows, jax.random.key(0), explore=explore)[:, 0]
 
 
 # All tests of an agent share one training run, so they share a process.
 @pytest.fixture(
     scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in METHODS]
 )
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
+def trained(request: pytest.FixtureRequest) -> Trained:
+    name = request.param
+    agent = METHODS[name].load()(Spec(5, 1), **QUICK | CASES[name].settings)
+
+    @jax.jit  # all in one program, since compiling takes most of the time
+    def run(key: Array) -> tuple[PyTree, Array, Array]:
+        state = learn(agent, key)
+        return state, value_rooms(agent, state), draw_actions(agent, state)
+
+    state, values, actions = run(jax.random.key(0))
+    return Trained(name, agent, state, np.asarray(values), np.asarray(actions))
 
 
-@pytest.fixture(scope="module")
-def run(name: str) -> Any:
-    return train(name, probes.Rooms, 100, **QUICK | CASES[name].settings)
+def expected_values(bonus: float = 0.0) -> Any:
+    """Return the values of the rooms in which the action has no effect; approximately equal."""
+    values = {
+        probes.LOSS: -SCALE,  # the reward is scaled once
+        probes.LATE: SCALE,  # a termination stops the backup
+        probes.EARLY: GAMMA * (SCALE + bonus),  # discounted once
+        # A truncation does not stop the backup, which continues in the truncated room.
+        probes.TIMED: (SCALE + GAMMA * bonus) / (1 - GAMMA),
+    }
+    return pytest.approx([values[room] for room in sorted(values)], abs=TOLERANCE)
 
 
-@pytest.fixture(scope="module")
-def bonus(name: str, run: Any) -> float:
-    """Return SAC's entropy bonus for a uniform policy: α times the entropy of the box."""
-    return run.agent.initial_alpha * math.log(2) if name == "sac" else 0.0
+def test_values_of_rooms(trained: Trained) -> None:
+    # SAC's entropy bonus for a uniform policy: α times the entropy of the box.
+    bonus = trained.agent.initial_alpha * math.log(2) if trained.name == "sac" else 0.0
+    assert trained.values[: probes.CHOICE] == expected_values(bonus)
 
 
-def expect(expected: float) -> Any:
-    return pytest.approx(expected, abs=TOLERANCE)
+def test_the_training_loop_learns_the_same_values_and_stores_rewards_unscaled() -> None:
+    config = RunConfig(
+        "probe", agent="lql", iterations=60, warmup=800, batch_size=BATCH_SIZE, num_envs=8,
+        updates_per_iteration=5, capacity=4_000, reward_norm=False,
+        hyperparameters=QUICK | CASES["lql"].settings,
+    ).resolved()  # fmt: skip
+    with Run(config, env=probes.Rooms) as run:
+        run.until(60)
+    state = jax.tree.map(lambda leaf: leaf[0], run.state)
+    assert np.asarray(value_rooms(run.agent, state))[: probes.CHOICE] == expected_values()
+    assert run.replay.rings["reward"].max() == 1.0
 
 
-def test_a_reward_is_scaled_once_and_stored_unscaled(run: Any) -> None:
-    assert value(run, probes.room(probes.LATE)) == expect(SCALE)
-    assert value(run, probes.room(probes.LOSS)) == expect(-SCALE)
-    assert float(run.replay.rings["reward"].max()) == 1.0
-
-
-def test_discounting(run: Any, bonus: float) -> None:
-    assert value(run, probes.room(probes.EARLY)) == expect(GAMMA * (SCALE + bonus))
-
-
-def test_termination_stops_the_backup_and_truncation_does_not(run: Any, bonus: float) -> None:
-    assert value(run, probes.room(probes.LATE)) == expect(SCALE)
-    # The backup continues in the truncated room.
-    beyond = (SCALE + GAMMA * bonus) / (1 - GAMMA)
-    assert value(run, probes.room(probes.TIMED)) == expect(beyond)
-
-
-def test_finds_the_rewarded_action(name: str, run: Any) -> None:
-    # One candidate, not the best of several: the policy itself must have learned.
-    alone = SimpleNamespace(agent=dataclasses.replace(run.agent, best_of=1), state=run.state)
-    # In evaluation QSM uses the same noise for every row; its exploration adds none here.
-    actions = draw_actions(alone, probes.room(probes.CHOICE), explore=name == "qsm")
-    missed = float(np.abs(actions - 0.5).mean())
-    assert missed < CASES[name].miss
-    if name == "lql":  # it cannot arrive from the far side of the box, but from the middle
-        assert missed > 0.15
-        assert actions.min() < -0.2
-        alone.agent = dataclasses.replace(alone.agent, start="zero")
-        middle = draw_actions(alone, probes.room(probes.CHOICE))
-        assert float(np.abs(middle - 0.5).mean()) < 0.15
+def test_finds_the_rewarded_action(trained: Trained) -> None:
+    missed = np.abs(trained.actions - 0.5).mean()
+    assert missed < CASES[trained.name].miss
+    if trained.name == "lql":  # it cannot arrive from the far side of the box, but from the middle
+        assert missed > 0.15 and trained.actions.min() < -0.2
+        middle = jax.jit(draw_actions, static_argnums=0)(
+            dataclasses.replace(trained.agent, start="zero"), trained.state
+        )
+        assert np.abs(middle - 0.5).mean() < 0.15

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import struct
 import threading
@@ -15,7 +14,7 @@ from tiny import lql_config as config
 
 from langevinrl.errors import UserError
 from langevinrl.logs import trackers
-from langevinrl.logs.trackers import Kind, TrackedRun
+from langevinrl.logs.trackers import TrackedRun, Tracker
 from langevinrl.runs.track import mean_values
 from langevinrl.runs.train import resume, train
 
@@ -30,9 +29,10 @@ TAGS = {
 }  # fmt: skip
 
 
-class Notebook:
+class Notebook(Tracker):
     """A tracker that keeps what it receives."""
 
+    package = "json"
     opened: list[Notebook] = []  # noqa: RUF012  emptied by each test
 
     def __init__(self, run: TrackedRun) -> None:
@@ -48,7 +48,7 @@ class Notebook:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> list[Notebook]:
-    monkeypatch.setitem(trackers.KINDS, "notebook", Kind(Notebook, "json"))
+    monkeypatch.setitem(trackers.KINDS, "notebook", Notebook)
     Notebook.opened = []
     return Notebook.opened
 
@@ -102,7 +102,7 @@ def test_a_tracker_that_fails_is_reported_once_and_dropped(
     where: str, notebook: list[Notebook], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    monkeypatch.setitem(trackers.KINDS, "broken", Kind(break_at(where), "json"))
+    monkeypatch.setitem(trackers.KINDS, "broken", break_at(where))
     plan = config(tmp_path / "run", track=("broken", "notebook"), log_every=1)
     folder = train(plan, quiet=True)
     said = capsys.readouterr().err.splitlines()
@@ -119,7 +119,7 @@ def test_a_tracker_that_hangs_does_not_stop_the_run(
     never = threading.Event()
     monkeypatch.setattr(Notebook, "log", lambda *_: never.wait(20))
     monkeypatch.setattr(trackers, "PATIENCE", 0.1)
-    monkeypatch.setitem(trackers.KINDS, "slow", Kind(Notebook, "json"))
+    monkeypatch.setitem(trackers.KINDS, "slow", Notebook)
     began = time.monotonic()
     folder = train(config(tmp_path / "run", track=("slow",)), quiet=True)
     assert time.monotonic() - began < 18
@@ -133,7 +133,8 @@ def test_unknown_and_missing_trackers_raise_before_anything_is_written(
 ) -> None:
     with pytest.raises(UserError, match="did you mean tensorboard"):
         train(config(tmp_path / "run", track=("tensorbord",)), quiet=True)
-    monkeypatch.setitem(trackers.KINDS, "gone", Kind(Notebook, "not_a_package"))
+    monkeypatch.setattr(Notebook, "package", "not_a_package")
+    monkeypatch.setitem(trackers.KINDS, "gone", Notebook)
     with pytest.raises(UserError, match=r"pip install 'langevinrl\[gone\]'"):
         train(config(tmp_path / "run", track=("gone",)), quiet=True)
     assert not (tmp_path / "run").exists()
@@ -143,7 +144,7 @@ def test_a_resumed_run_goes_on_without_a_missing_tracker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setitem(trackers.KINDS, "gone", Kind(Notebook, "json"))
+        patch.setitem(trackers.KINDS, "gone", Notebook)
         folder = train(config(tmp_path / "run", iterations=3, track=("gone",)), quiet=True)
     resume(folder, 6, quiet=True)
     assert "gone failed" in capsys.readouterr().err
@@ -210,16 +211,3 @@ def test_wandb_has_the_numbers_offline(tmp_path: Path, monkeypatch: pytest.Monke
     for tag in TAGS:
         assert tag.encode() in written, tag
     assert json.loads((folder / "trackers.json").read_text())["wandb"] in path.name
-
-
-# Not a skip, which fails where everything is installed: trackio needs an older Pillow.
-if importlib.util.find_spec("trackio"):
-
-    @THEIRS
-    def test_trackio_has_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
-        folder = train(config(tmp_path / "run", track=("trackio",), log_every=3), quiet=True)
-        assert folder.exists()
-        written = b"".join(p.read_bytes() for p in (tmp_path / "trackio").rglob("*") if p.is_file())
-        for tag in TAGS:
-            assert tag.encode() in written, tag

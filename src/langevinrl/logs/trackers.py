@@ -1,4 +1,4 @@
-"""Experiment trackers: TensorBoard, Weights & Biases, trackio and MLflow.
+"""Experiment trackers: TensorBoard, Weights & Biases and MLflow.
 
 Each is an optional package, imported when it is used.  A tracker runs in its own thread: one that
 fails or hangs does not stop the run.
@@ -13,10 +13,11 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from langevinrl.errors import UserError, unknown
 from langevinrl.storage.files import read_json, write_text
@@ -35,18 +36,26 @@ class TrackedRun:
     step: int  # environment steps already taken: above 0 in a resumed run
 
 
-class Sink(Protocol):
+class Tracker(ABC):
     """One open tracker."""
 
+    package: ClassVar[str]  # what it imports; the extra of the tracker's name installs it
+
+    @abstractmethod
+    def __init__(self, run: TrackedRun) -> None: ...
+
+    @abstractmethod
     def log(self, step: int, values: dict[str, float]) -> None:
         """Log numbers by tag, after `step` environment steps."""
-        ...
 
+    @abstractmethod
     def close(self) -> None: ...
 
 
-class TensorBoard:
+class TensorBoard(Tracker):
     """Event files in the run's folder: tensorboard --logdir runs."""
+
+    package = "tensorboardX"
 
     def __init__(self, run: TrackedRun) -> None:
         writer = importlib.import_module("tensorboardX").SummaryWriter
@@ -63,8 +72,10 @@ class TensorBoard:
         self.writer.close()
 
 
-class WandB:
+class WandB(Tracker):
     """Weights & Biases; it reads WANDB_MODE, WANDB_PROJECT, WANDB_ENTITY and the rest."""
+
+    package = "wandb"
 
     def __init__(self, run: TrackedRun) -> None:
         wandb = importlib.import_module("wandb")
@@ -85,24 +96,10 @@ class WandB:
         self.run.finish()
 
 
-class Trackio:
-    """trackio; the run is named after its folder."""
-
-    def __init__(self, run: TrackedRun) -> None:
-        trackio = importlib.import_module("trackio")
-        project = os.environ.get("TRACKIO_PROJECT", PROJECT)
-        resume = "allow" if run.step else "never"
-        self.run = trackio.init(project, name=run.folder.name, config=run.config, resume=resume)
-
-    def log(self, step: int, values: dict[str, float]) -> None:
-        self.run.log(values, step=step)
-
-    def close(self) -> None:
-        self.run.finish()
-
-
-class MLflow:
+class MLflow(Tracker):
     """MLflow; it reads MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME."""
+
+    package = "mlflow"
 
     def __init__(self, run: TrackedRun) -> None:
         mlflow = importlib.import_module("mlflow")
@@ -129,20 +126,7 @@ class MLflow:
         self.client.set_terminated(self.id)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of tracker: its class and the package it needs, installed by the extra of its name."""
-
-    open: Callable[[TrackedRun], Sink]
-    package: str
-
-
-KINDS: dict[str, Kind] = {
-    "tensorboard": Kind(TensorBoard, "tensorboardX"),
-    "wandb": Kind(WandB, "wandb"),
-    "trackio": Kind(Trackio, "trackio"),
-    "mlflow": Kind(MLflow, "mlflow"),
-}
+KINDS: dict[str, type[Tracker]] = {"tensorboard": TensorBoard, "wandb": WandB, "mlflow": MLflow}
 
 
 def require_trackers(names: Sequence[str]) -> None:
@@ -150,17 +134,17 @@ def require_trackers(names: Sequence[str]) -> None:
     for name in names:
         if name not in KINDS:
             raise UserError(unknown("tracker", name, KINDS))
-        if importlib.util.find_spec(KINDS[name].package) is None:
+        package = KINDS[name].package
+        if importlib.util.find_spec(package) is None:
             raise UserError(
-                f"--track {name} needs {KINDS[name].package}, which is not installed: "
+                f"--track {name} needs {package}, which is not installed: "
                 f"pip install 'langevinrl[{name}]'"
             )
 
 
 def read_id(run: TrackedRun, name: str) -> str | None:
     """Return the tracker's id of a resumed run; None for a new run."""
-    found: str | None = _read_ids(run).get(name) if run.step else None
-    return found
+    return _read_ids(run).get(name) if run.step else None
 
 
 def write_id(run: TrackedRun, name: str, id_: str) -> None:
@@ -186,8 +170,7 @@ class Worker:
         self._thread.start()
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        if self.failure is None:
-            self._jobs.put((step, values))
+        self._jobs.put((step, values))
 
     def close(self) -> bool:
         """Wait until everything is written; return whether it finished in time."""
@@ -197,9 +180,9 @@ class Worker:
 
     def _work(self, run: TrackedRun) -> None:
         try:
-            sink = KINDS[self.name].open(run)
+            tracker = KINDS[self.name](run)
             while (job := self._jobs.get()) is not None:
-                sink.log(*job)
-            sink.close()
+                tracker.log(*job)
+            tracker.close()
         except Exception as error:  # any failure: it must not stop the run
             self.failure = error

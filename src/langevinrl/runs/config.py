@@ -88,7 +88,7 @@ class RunConfig:
     keep_checkpoints: int = dataclasses.field(default=2, metadata=NO_EFFECT)
     # iterations between lines of metrics.jsonl
     log_every: int = dataclasses.field(default=100, metadata=SCHEDULE)
-    # also log to: tensorboard, wandb, trackio, mlflow
+    # also log to: tensorboard, wandb, mlflow
     track: tuple[str, ...] = dataclasses.field(default=(), metadata=NO_EFFECT)
     # keep compiled programs in the user's cache folder, so that the next start is fast
     compilation_cache: bool = dataclasses.field(default=True, metadata=NO_EFFECT)
