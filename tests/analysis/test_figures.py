@@ -48,15 +48,6 @@ def test_one_seed_has_no_band_and_many_methods_no_single_seeds(tmp_path: Path) -
     pyplot().close("all")
 
 
-def test_mean_ends_with_the_shortest_seed(tmp_path: Path) -> None:
-    make_run(tmp_path / "a", seeds=(0,), points=4)
-    make_run(tmp_path / "b", seeds=(1,), points=2, planned=4)
-    (axis,) = learning_curves(group_runs(find_runs([tmp_path]))).axes
-    ends = sorted((line.get_label().startswith("_"), line.get_xdata()[-1]) for line in axis.lines)
-    assert ends == [(False, 200), (True, 200), (True, 400)]
-    pyplot().close("all")
-
-
 def test_same_data_give_the_same_bytes_in_every_format(tmp_path: Path) -> None:
     make_run(tmp_path / "run", seeds=(0, 1), points=2)
     groups = group_runs(find_runs([tmp_path / "run"]))

@@ -9,20 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from langevinrl.analysis import paper
+from langevinrl.analysis import paper, statistics
 from langevinrl.analysis.grids import final_returns, on_grid, shared_range
 from langevinrl.analysis.groups import Group
 from langevinrl.analysis.normalise import Normalisation
-from langevinrl.analysis.statistics import (
-    AGGREGATES,
-    Estimate,
-    estimate,
-    estimate_curve,
-    iqm,
-    mean,
-    probability_of_improvement,
-    profile,
-)
+from langevinrl.analysis.statistics import AGGREGATES, Estimate, estimate, estimate_curve
 from langevinrl.errors import UserError
 
 CURVE_POINTS, PROFILE_POINTS = 40, 101
@@ -118,14 +109,14 @@ def aggregate(methods: dict[str, Tasks], scale: Normalisation) -> Aggregates:
                 seeds=[task.size for task in final],
                 progress=[_mean_score(own, scale, progress) for progress in paper.PROGRESS],
                 aggregates={name: estimate(of, final) for name, of in AGGREGATES.items()},
-                profile=estimate(lambda scores: profile(scores, thresholds), final),
+                profile=estimate(lambda scores: statistics.profile(scores, thresholds), final),
                 curve=_curve(own, scale),
             )
         )  # fmt: skip
-    pairs = permutations(scores if len(scores) <= MAX_PAIRED else (), 2)
+    chance = statistics.probability_of_improvement
     improvement = [
-        Improvement(a, b, estimate(probability_of_improvement, scores[a], scores[b]))
-        for a, b in pairs
+        Improvement(a, b, estimate(chance, scores[a], scores[b]))
+        for a, b in permutations(scores if len(scores) <= MAX_PAIRED else (), 2)
     ]
     return Aggregates(scale, tasks, found, thresholds, improvement)
 
@@ -143,7 +134,7 @@ def _mean_score(own: Tasks, scale: Normalisation, progress: float) -> Estimate:
     scores = _scores(own, scale, progress)
     if not all(task.size for task in scores):
         return Estimate(*np.full(3, np.nan))
-    return estimate(mean, scores)
+    return estimate(statistics.mean, scores)
 
 
 def _curve(own: Tasks, scale: Normalisation) -> ScoreCurve | None:
@@ -155,4 +146,5 @@ def _curve(own: Tasks, scale: Normalisation) -> ScoreCurve | None:
         scale.score(task, np.concatenate([on_grid(group, "progress", grid) for group in groups]))
         for task, groups in own.items()
     ]
-    return ScoreCurve(grid, estimate_curve(curves, mean), estimate_curve(curves, iqm))
+    mean = estimate_curve(curves, statistics.mean)
+    return ScoreCurve(grid, mean, estimate_curve(curves, statistics.iqm))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from langevinrl.analysis import summary_figures
 from langevinrl.analysis.figures import FORMATS, learning_curves, write_figures
 from langevinrl.analysis.grids import Axis, seeds_of
 from langevinrl.analysis.normalise import Kind
@@ -16,13 +17,6 @@ from langevinrl.analysis.page.document import page_document
 from langevinrl.analysis.records import find_runs
 from langevinrl.analysis.report_tables import report_tables, tidy_rows
 from langevinrl.analysis.summary import Summary, summarise
-from langevinrl.analysis.summary_figures import (
-    ablation,
-    aggregate_curves,
-    aggregate_intervals,
-    improvement,
-    profiles,
-)
 from langevinrl.analysis.tables import safe_file_name, write_csv, write_table
 from langevinrl.errors import UserError, field
 from langevinrl.registry import label_of
@@ -125,16 +119,18 @@ def _figures(summary: Summary) -> Iterator[tuple[str, Any]]:
         if any(seeds_of(group, x) for group in summary.groups):
             yield f"curves_{x}", learning_curves(summary.groups, x)
     for agent in dict.fromkeys(group.agent for group in summary.groups):
-        figure = ablation([one for one in summary.finals if one.group.agent == agent])
+        figure = summary_figures.ablation(
+            [one for one in summary.finals if one.group.agent == agent]
+        )
         if figure is not None:
             yield safe_file_name(f"ablation_{agent}"), figure
     found = summary.aggregates
     if found is not None:
-        yield "aggregate_progress", aggregate_curves(found)
-        yield "aggregates", aggregate_intervals(found)
-        yield "profiles", profiles(found)
+        yield "aggregate_progress", summary_figures.aggregate_curves(found)
+        yield "aggregates", summary_figures.aggregate_intervals(found)
+        yield "profiles", summary_figures.profiles(found)
         if found.improvement:
-            yield "improvement", improvement(found)
+            yield "improvement", summary_figures.improvement(found)
 
 
 def _figure_notes(summary: Summary) -> list[str]:

@@ -25,14 +25,7 @@ from langevinrl.analysis import paper
 from langevinrl.analysis.aggregates import listed
 from langevinrl.analysis.evaluations import Series
 from langevinrl.analysis.normalise import WORDS
-from langevinrl.analysis.page.overview import (
-    describe_budget,
-    describe_facts,
-    describe_runs,
-    list_versions,
-    sort_tasks,
-    summarise_versions,
-)
+from langevinrl.analysis.page import overview
 from langevinrl.analysis.summary import Summary
 from langevinrl.errors import UserError
 from langevinrl.registry import label_of
@@ -44,13 +37,13 @@ EXTRAS = {"parameters": "parameters.csv", "time": "time.csv"}
 def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = "") -> dict[str, Any]:
     """Build everything on the page; `folders` are those the report was asked for."""
     groups, records = summary.groups, summary.records
-    versions = list_versions(records)
+    versions = overview.list_versions(records)
     agents = {group.agent: label_of(group.agent) for group in groups}
     return {
-        "title": _title(list(agents.values()), sort_tasks(group.env for group in groups)),
+        "title": _title(list(agents.values()), overview.sort_tasks(group.env for group in groups)),
         "made": made,
-        "facts": describe_facts(records, groups),
-        "budget": describe_budget(groups),
+        "facts": overview.describe_facts(records, groups),
+        "budget": overview.describe_budget(groups),
         "agents": agents,
         **_curves(summary),
         "aggregates": plain(summary.aggregates),
@@ -60,9 +53,9 @@ def page_document(summary: Summary, folders: Sequence[Path] = (), made: str = ""
         "paper": {"tasks": paper.TASKS, "progress": paper.PROGRESS, "values": paper.NORMALISED}
         | {"plusMinus": paper.PLUS_MINUS},
         "extras": read_extras(folders),
-        "runs": describe_runs(records, groups),
+        "runs": overview.describe_runs(records, groups),
         "versions": versions,
-        "madeWith": summarise_versions(versions),
+        "madeWith": overview.summarise_versions(versions),
     }
 
 
@@ -72,7 +65,7 @@ def _curves(summary: Summary) -> dict[str, Any]:
     grids: dict[tuple[int | None, ...], int] = {}
     first = {group.label: group for group in reversed(groups)}
     labels = list(dict.fromkeys(group.label for group in groups))
-    tasks = sort_tasks(group.env for group in groups)
+    tasks = overview.sort_tasks(group.env for group in groups)
     places = {id(g): {"method": labels.index(g.label), "task": tasks.index(g.env)} for g in groups}
     return {
         "methods": [

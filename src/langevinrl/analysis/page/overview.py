@@ -86,17 +86,13 @@ def describe_runs(records: Sequence[RunRecord], groups: Sequence[Group]) -> list
             "version": version_of(record),
             "planned": record.config.get("iterations"),
             "reached": _reached(record.series),
-            "config": flat_config(record),
+            # The agent's own fields follow those of the run.
+            "config": {k: v for k, v in record.config.items() if k != "hyperparameters"}
+            | record.config.get("hyperparameters", {}),
             "versions": record.versions,
         }
         for record, name in zip(records, names, strict=True)
     ]
-
-
-def flat_config(record: RunRecord) -> dict[str, Any]:
-    """Return the fields of a run, then the agent's own."""
-    run = {name: value for name, value in record.config.items() if name != "hyperparameters"}
-    return run | record.config.get("hyperparameters", {})
 
 
 def version_of(record: RunRecord) -> str:
