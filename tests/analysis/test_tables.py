@@ -8,30 +8,14 @@ import numpy as np
 import pytest
 from folders import make_run, make_runs
 
-from langevinrl.analysis import paper
+from langevinrl.analysis import paper, report_tables, tables
 from langevinrl.analysis.aggregates import Aggregates
 from langevinrl.analysis.groups import group_runs
 from langevinrl.analysis.page.document import page_document, plain
 from langevinrl.analysis.records import find_runs
-from langevinrl.analysis.report_tables import (
-    aggregate_table,
-    final_table,
-    improvement_table,
-    normalised_table,
-    print_returns,
-    tidy_rows,
-)
 from langevinrl.analysis.statistics import AGGREGATES
 from langevinrl.analysis.summary import Summary, summarise
-from langevinrl.analysis.tables import (
-    Table,
-    latex,
-    markdown,
-    read_csv,
-    with_interval,
-    write_csv,
-    write_table,
-)
+from langevinrl.analysis.tables import Table, read_csv, with_interval, write_csv, write_table
 
 FINALS = {"nclql": 1_000.0, "sac": 500.0, "elsewhere": 200.0}
 
@@ -62,10 +46,10 @@ def test_table_is_written_in_three_formats(tmp_path: Path) -> None:
 
 
 def test_special_characters_are_escaped() -> None:
-    text = markdown([{"x|y": "a|b\n<img src=x>"}], "<b> ![i](http://x)")
+    text = tables.markdown([{"x|y": "a|b\n<img src=x>"}], "<b> ![i](http://x)")
     assert text.splitlines()[0] == r"&lt;b&gt; !\[i\](http://x)"
     assert r"| x\|y |" in text and r"| a\|b &lt;img src=x&gt; |" in text
-    assert r"\textbackslash{}\{1 $\pm$ 2\}" in latex([{"x": "\\{1 ± 2}"}], "")
+    assert r"\textbackslash{}\{1 $\pm$ 2\}" in tables.latex([{"x": "\\{1 ± 2}"}], "")
 
 
 def test_text_that_looks_like_a_formula_is_neutralised_in_csv(tmp_path: Path) -> None:
@@ -86,7 +70,7 @@ def test_missing_intervals_are_left_out() -> None:
 
 
 def test_final_returns_are_those_of_the_last_evaluation(summary: Summary) -> None:
-    table = final_table(summary.finals)
+    table = report_tables.final_table(summary.finals)
     assert [(row["env"], row["method"]) for row in table.rows[:2]] == [
         ("Ant-v4", "NC-LQL"),
         ("Ant-v4", "SAC"),
@@ -99,7 +83,7 @@ def test_final_returns_are_those_of_the_last_evaluation(summary: Summary) -> Non
 
 
 def test_normalised_table_shows_the_papers_numbers(aggregates: Aggregates) -> None:
-    table = normalised_table(aggregates)
+    table = report_tables.normalised_table(aggregates)
     first, second, third = table.printed
     assert list(first)[:7] == ["method", "0.2", "0.4", "0.6", "0.8", "1.0", "paper 0.2"]
     assert first["paper 1.0"] == "95.5 ± 2.0" and second["paper 0.2"] == "46.1"
@@ -110,41 +94,38 @@ def test_normalised_table_shows_the_papers_numbers(aggregates: Aggregates) -> No
 
 
 def test_aggregates_and_improvements_order_the_methods(aggregates: Aggregates) -> None:
-    rows = aggregate_table(aggregates).rows
+    rows = report_tables.aggregate_table(aggregates).rows
     assert [row["IQM"] for row in rows] == sorted((row["IQM"] for row in rows), reverse=True)
     assert rows[0]["optimality gap"] < rows[1]["optimality gap"]
     assert rows[0]["seeds"] == "3" and rows[0]["mean low"] < rows[0]["mean"]
-    table = improvement_table(aggregates).rows
+    table = report_tables.improvement_table(aggregates).rows
     wins = {(row["method"], row["over"]): row["probability"] for row in table}
     assert wins["NC-LQL", "SAC"] == 1.0 and wins["SAC", "NC-LQL"] == 0.0 and len(wins) == 6
 
 
-def test_page_and_tables_show_the_same_numbers(summary: Summary, aggregates: Aggregates) -> None:
+def test_page_and_tables_show_the_same_numbers(summary: Summary) -> None:
     page = page_document(summary)
+    finals, normalised, aggregates, improvement = report_tables.report_tables(summary)
     shown = {(page["methods"][c["method"]]["label"], page["tasks"][c["task"]]): c
              for c in page["finals"]}  # fmt: skip
-    for row in final_table(summary.finals).rows:
+    for row in finals.rows:
         cell = shown.pop((row["method"], row["env"]))
         assert (cell["seeds"], cell["mean"]) == (row["seeds"], plain(row["return"]))
         assert cell["sd"] == plain(row["spread"])
     assert not shown
-    methods = page["aggregates"]["methods"]
-    for method, row, along in zip(
-        methods, aggregate_table(aggregates).rows, normalised_table(aggregates).rows, strict=True
-    ):
+    found = page["aggregates"]
+    for method, row, along in zip(found["methods"], aggregates.rows, normalised.rows, strict=True):
         for name in AGGREGATES:
             numbers = [row[name], row[f"{name} low"], row[f"{name} high"]]
             assert method["aggregates"][name] == plain(numbers)
         at = [along[f"{progress:.1f}"] for progress in paper.PROGRESS]
         assert [100 * score[0] for score in method["progress"]] == pytest.approx(at, rel=1e-4)
-    pairs = [
-        [o["first"], o["second"], *o["probability"]] for o in page["aggregates"]["improvement"]
-    ]
-    assert pairs == [plain(list(row.values())) for row in improvement_table(aggregates).rows]
+    pairs = [[one["first"], one["second"], *one["probability"]] for one in found["improvement"]]
+    assert pairs == [plain(list(row.values())) for row in improvement.rows]
 
 
 def test_tidy_rows_hold_every_point(summary: Summary) -> None:
-    rows = tidy_rows(summary.groups)
+    rows = report_tables.tidy_rows(summary.groups)
     assert list(rows[0]) == ["exp_name", "env_name", "seed", "metric", "env_step", "value"]
     assert len(rows) == 3 * 2 * 3 * 10 * 3
     one = summary.groups[0].series[1]
@@ -157,7 +138,7 @@ def test_printed_returns_have_at_most_ten_rows_and_the_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_run(tmp_path / "a", points=37)
-    print_returns(group_runs(find_runs([tmp_path])))
+    report_tables.print_returns(group_runs(find_runs([tmp_path])))
     lines = capsys.readouterr().out.strip().splitlines()
     assert len(lines) == 11
     assert lines[0].split() == ["iterations", "return", "over", "1", "seed(s)"]
@@ -171,5 +152,5 @@ def test_seeds_without_a_common_evaluation_print_nothing(
     lines = path.read_text().splitlines()
     kept = [r for r in lines if r.split(",")[2:4] not in (["0", "100"], ["1", "200"])]
     path.write_text("\n".join(kept) + "\n")
-    print_returns(group_runs(find_runs([tmp_path])))
+    report_tables.print_returns(group_runs(find_runs([tmp_path])))
     assert capsys.readouterr().out == ""
