@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from functools import partial
@@ -31,14 +30,8 @@ WORDS = {
     "exits": r"lost its process in step\(\): it exited with 7",
     "is killed": r"lost its process in step\(\): killed by signal 9 \(SIGKILL, as a system",
 }
-CASES = [
-    ("raises", False),
-    ("calls sys.exit", False),
-    ("hangs", False),
-    ("is nan", False),
-    ("shrinks", False),
-]
-CASES += [(fault, True) for fault in WORDS]
+SERIAL = ["raises", "calls sys.exit", "hangs", "is nan", "shrinks"]
+CASES = [(fault, False) for fault in SERIAL] + [(fault, True) for fault in WORDS]
 
 
 def victim() -> float:
@@ -61,14 +54,8 @@ def left_behind(envs: VectorEnv) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def shared_memory(pids: list[int]) -> int:
-    """Count the mappings of /dev/shm that processes hold."""
-    return sum(Path(f"/proc/{pid}/maps").read_text().count("/dev/shm/") for pid in pids)
-
-
 @pytest.mark.parametrize(("fault", "asynchronous"), CASES)
 def test_a_fault_raises_one_sentence(fault: str, asynchronous: bool) -> None:
-    before = shared_memory([os.getpid()])
     envs = failing(fault, asynchronous)
     envs.reset()
     envs.step(ZERO)
@@ -80,28 +67,31 @@ def test_a_fault_raises_one_sentence(fault: str, asynchronous: bool) -> None:
     assert "on_env_error=reset" in str(caught.value)
     if fault == "raises":  # the traceback of the user's code, in whichever process
         assert "in step" in str(caught.value.__cause__)
-    assert shared_memory([os.getpid()]) == before and shared_memory(left_behind(envs)) == 0
     envs.close()
     assert left_behind(envs) == []
 
 
-def played(envs: VectorEnv, steps: int) -> list[Transition]:
+def played(envs: VectorEnv, steps: int) -> tuple[list[Transition], list[list[bool]]]:
+    """Return transitions, and which environments were cut at each step."""
     envs.reset()
-    try:
-        return [envs.step(ZERO) for _ in range(steps)]
-    finally:
-        envs.close()
+    rows, cuts = [], []
+    for _ in range(steps):
+        rows.append(envs.step(ZERO))
+        cuts.append(envs.cut[0].tolist())
+    envs.close()
+    return rows, cuts
 
 
 @pytest.mark.parametrize(("fault", "asynchronous"), CASES)
 def test_a_failed_environment_is_rebuilt_and_its_step_is_not_stored(
     fault: str, asynchronous: bool
 ) -> None:
-    sound = played(VectorEnv(toys.SavedClock, SEEDS, 2), 5)
+    sound, _ = played(VectorEnv(toys.SavedClock, SEEDS, 2), 5)
     envs = failing(fault, asynchronous, on_error="reset")
     with pytest.warns(UserWarning, match=f"environment 0 .*{WORDS[fault]}.*rebuilt") as warned:
-        rebuilt = played(envs, 5)
+        rebuilt, cuts = played(envs, 5)
     assert len(warned) == 1
+    assert [cut for pair in cuts for cut in pair] == [i == 4 for i in range(10)]
     for step, (ours, theirs) in enumerate(zip(rebuilt, sound, strict=True)):
         assert step >= 2 or all(map(np.array_equal, ours, theirs))
         for left, right in zip(ours, theirs, strict=True):  # the other environment is not affected
@@ -113,18 +103,6 @@ def test_a_failed_environment_is_rebuilt_and_its_step_is_not_stored(
     np.testing.assert_array_equal(after.obs, lost.next_obs)
     assert all(np.isfinite(array).all() for row in rebuilt for array in row)
     assert left_behind(envs) == []
-
-
-def test_cut_marks_the_rebuilt_environment() -> None:
-    envs = failing("raises", False, on_error="reset")
-    envs.reset()
-    cuts = []
-    with pytest.warns(UserWarning):
-        for _ in range(4):
-            envs.step(ZERO)
-            cuts.append(envs.cut[0].tolist())
-    assert cuts == [[False, False], [False, False], [True, False], [False, False]]
-    assert not envs.ended.any()
 
 
 def test_a_second_failure_at_once_raises() -> None:

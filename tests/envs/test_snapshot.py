@@ -22,7 +22,6 @@ NINE = (
     "HalfCheetah Walker2d Humanoid Hopper Ant Swimmer Pusher Reacher InvertedDoublePendulum".split()
 )
 FALLING = ["Walker2d", "Humanoid", "Hopper", "InvertedDoublePendulum"]  # at random, soon
-TIMED = ["Pusher", "Reacher"]  # within these few steps
 new_mujoco = pytest.mark.skipif(mujoco.__version__ >= "3", reason="Pusher-v4 needs mujoco below 3")
 TASKS = [pytest.param(f"{task}-v4", marks=new_mujoco if task == "Pusher" else ()) for task in NINE]
 
@@ -63,19 +62,16 @@ def assert_goes_on(env: str | EnvFactory, before: int, after: int) -> np.ndarray
 
 @pytest.mark.parametrize("env", TASKS)
 def test_the_papers_tasks_restore_byte_for_byte(env: str) -> None:
-    ends = assert_goes_on(env, before=23, after=120)
-    if env.split("-")[0] in FALLING + TIMED:
-        assert ends.any()
-
-
-@pytest.mark.parametrize("env", ["HalfCheetah-v4", "Ant-v4", "Swimmer-v4"])
-def test_the_time_limit_counter_is_restored(env: str) -> None:
+    """Those that do not fall at random are truncated: the time limit's counter is restored."""
     short = partial(gym.make, env, max_episode_steps=30)
     ends = assert_goes_on(short, before=23, after=40)
-    np.testing.assert_array_equal(np.flatnonzero(ends[:, 0, 0]), [6, 36])
+    if env.split("-")[0] in FALLING:
+        assert ends.any()
+    else:
+        np.testing.assert_array_equal(np.flatnonzero(ends[:, 0, 0]), [6, 36])
 
 
-@pytest.mark.parametrize("env", ["Pendulum-v1", "MountainCarContinuous-v0", "Hopper-v5"])
+@pytest.mark.parametrize("env", ["Pendulum-v1", "Hopper-v5"])
 def test_other_gymnasium_tasks_restore_byte_for_byte(env: str) -> None:
     assert_goes_on(env, before=30, after=200)
 
@@ -138,15 +134,6 @@ def test_environments_and_wrappers_with_state_dict_restore_byte_for_byte(make: E
     assert assert_goes_on(make, before=3, after=14).any()
 
 
-def test_wrapper_statistics_are_saved() -> None:
-    envs = VectorEnv(lambda: gym.wrappers.NormalizeObservation(toys.timed()), [0], 1)
-    envs.reset()
-    play(envs, np.zeros((9, 1, 1, 1), np.float32))
-    arrays, metadata = saved_state(envs)
-    mean = arrays["0/wrapper 1/obs_rms.mean"]
-    assert mean[1] > 2 and metadata[0]["values"]["wrapper 1/obs_rms.count"] > 9
-
-
 @pytest.mark.parametrize("env", ["Hopper-v4", "Pendulum-v1"])
 @pytest.mark.parametrize("change", ["odd", "lost", "reshaped"])
 def test_a_saved_state_that_does_not_fit_is_an_error(env: str, change: str) -> None:
@@ -178,13 +165,11 @@ def test_a_damaged_state_raises_a_user_error() -> None:
         envs.restore(arrays | {"obs": np.zeros((1, 2, 3))}, [metadata], restart=0)
 
 
-@pytest.mark.parametrize("env", ["Hopper-v4", "Reacher-v4"])
-def test_constraint_arrays_are_not_saved(env: str) -> None:
+def test_constraint_arrays_are_not_saved() -> None:
     """Some are uninitialised memory, which would differ between equal runs."""
-    envs = VectorEnv(env, [0], 1)
+    envs = VectorEnv("Hopper-v4", [0], 1)
     envs.reset()
     assert not [name for name in envs.arrays() if name.startswith("0/efc_")]
-    envs.close()
 
 
 class Errand(HopperEnv):

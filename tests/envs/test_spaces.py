@@ -106,15 +106,6 @@ def test_scaled_actions_neither_overflow_nor_leave_the_box_by_rounding() -> None
     assert (task.stretch(np.full((1, 2000), 1.5, np.float32))[0] > high).mean() > 0.99
 
 
-def test_actions_of_two_axes_reach_the_environment() -> None:
-    box = spaces.Box(-2, 2, (2, 2), np.float32)
-    envs = VectorEnv(lambda: toys.Echo(box), [0], 3)
-    assert envs.spec.act_dim == 4 and envs.spec.obs_dim == 4
-    envs.reset()
-    asked = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
-    np.testing.assert_array_equal(envs.step(asked).next_obs, 2 * asked)
-
-
 class OneArray(toys.Clock):
     """Writes every observation into the same array, as simulators do."""
 

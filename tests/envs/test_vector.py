@@ -97,17 +97,6 @@ def test_no_two_environments_share_a_start() -> None:
     assert len(evaluation) == 2500 and not training & evaluation
 
 
-@pytest.mark.parametrize(
-    ("env", "half"), [("Pendulum-v1", 2.0), ("Humanoid-v4", 0.4), ("Hopper-v4", 1.0)]
-)
-def test_actions_are_scaled_to_the_tasks_box(env: str, half: float) -> None:
-    envs = VectorEnv(env, [0], 1)
-    asked = np.linspace(-1, 1, 5, dtype=np.float32)[:, None]
-    sent = envs.task.stretch(np.tile(asked, (1, envs.spec.act_dim)))
-    np.testing.assert_allclose(sent, np.broadcast_to(half * asked, sent.shape), rtol=1e-6)
-    assert sent.dtype == np.float32
-
-
 def test_asymmetric_boxes_are_scaled_and_actions_beyond_them_are_not_clipped() -> None:
     box = gym.spaces.Box(np.array([0.0, -1.0], np.float32), np.array([4.0, 3.0], np.float32))
     envs = VectorEnv(lambda: toys.Echo(box), [0], 1, act_bound=2.0)

@@ -26,14 +26,6 @@ from langevinrl.errors import UserError
 
 NUM_STEPS = 25  # at most
 SEED = 1
-# Keys under which a wrapper that resets automatically stores the last observation.
-FINAL_KEYS = ("final_obs", "final_observation", "terminal_observation")
-NORMALISERS = {
-    "NormalizeObservation": "Use langevinrl.standardise, which measures them once and gives every "
-    "environment the same.",
-    "NormalizeReward": "Leave it out and use the fields reward_norm or reward_scale, saved with "
-    "the run.",
-}
 _GYMNASIUM = re.compile(r"(?:\x1b\[\d+m)?WARN: (.*?)(?:\x1b\[0m)?", re.DOTALL)
 
 
@@ -42,6 +34,25 @@ class Finding(NamedTuple):
 
     is_error: bool  # else a warning
     sentence: str
+
+
+_STATISTICS = "keeps separate statistics in each environment and starts again in every evaluation."
+# Wrappers of Gymnasium that do harm in training.
+WRAPPERS = {
+    "Autoreset": Finding(
+        True, "the wrapper Autoreset restarts episodes, which training does itself. Remove it."
+    ),
+    "NormalizeObservation": Finding(
+        False,
+        f"NormalizeObservation {_STATISTICS} Use langevinrl.standardise, which measures them once "
+        "and gives every environment the same.",
+    ),
+    "NormalizeReward": Finding(
+        False,
+        f"NormalizeReward {_STATISTICS} Leave it out and use the fields reward_norm or "
+        "reward_scale, saved with the run.",
+    ),
+}
 
 
 def require_sound(env: EnvLike) -> None:
@@ -96,10 +107,9 @@ def _examine(env: EnvLike) -> tuple[list[Finding], BaseException | None]:
 
 
 class _Checked(gym.Wrapper[Any, Any, Any, Any]):
-    """Applies Gymnasium's checker to every call; keeps the last observation and info."""
+    """Applies Gymnasium's checker to every call; keeps the observation of the last reset."""
 
     obs: Any
-    info: Any
 
     def reset(self, **options: Any) -> Any:
         result = env_reset_passive_checker(self.env, **options)
@@ -107,24 +117,13 @@ class _Checked(gym.Wrapper[Any, Any, Any, Any]):
         return result
 
     def step(self, action: Any) -> Any:
-        result = env_step_passive_checker(self.env, action)
-        self.obs, self.info = result[0], result[-1]
-        return result
+        return env_step_passive_checker(self.env, action)
 
 
 def _wrappers(env: gym.Env[Any, Any]) -> Iterator[Finding]:
-    """Find wrappers that do harm in training."""
     while isinstance(env, gym.Wrapper):
-        kind = type(env).__name__
-        if kind in NORMALISERS:
-            yield Finding(
-                False,
-                f"{kind} keeps separate statistics in each environment and starts again in "
-                f"every evaluation. {NORMALISERS[kind]}",
-            )
-        if isinstance(env, gym.wrappers.Autoreset):
-            yield Finding(True, "the wrapper Autoreset restarts episodes, which training does "
-                          "itself. Remove it.")  # fmt: skip
+        if type(env).__name__ in WRAPPERS:
+            yield WRAPPERS[type(env).__name__]
         env = env.env
 
 
@@ -144,51 +143,23 @@ def _findings(envs: VectorEnv, checked: _Checked) -> Iterator[Finding]:
         yield Finding(False, f"two resets with the same seed differ: reset(seed={SEED}) must call "
                       "super().reset(seed=seed) and draw from self.np_random only. A run cannot be "
                       "repeated, nor two agents compared from the same starts.")  # fmt: skip
-    else:
-        yield from _box_edges(envs)
-    yield from _episode(envs, checked)
+    yield from _episode(envs)
 
 
-def _act(envs: VectorEnv, action: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """Step once, with an action in [-1, 1]; return the next observation and the reward."""
-    step = envs.step(np.full((1, 1, envs.spec.act_dim), action, np.float32))
-    return step.next_obs, step.reward
+def _act(envs: VectorEnv, action: np.ndarray) -> np.ndarray:
+    """Step once, with an action in [-1, 1]; return the next observation."""
+    return envs.step(action.reshape(1, 1, -1)).next_obs
 
 
-def _box_edges(envs: VectorEnv) -> Iterator[Finding]:
-    """Compare steps at the edge of the action box, inside it and at its centre."""
-    outcomes = []
-    for share in (1.0, 0.8, 0.0):
-        envs.reset([SEED])
-        outcomes.append(np.append(*_act(envs, share)))
-    edge, inside, centre = outcomes
-    if np.array_equal(edge, inside) and not np.array_equal(inside, centre):
-        yield Finding(
-            False,
-            f"actions at the edge of {envs.task.action_space} do the same as those at 0.8 of it: "
-            "the environment seems to clip to a smaller box than it declares. Declare the one it "
-            "uses.",
-        )
-
-
-def _episode(envs: VectorEnv, checked: _Checked) -> Iterator[Finding]:
+def _episode(envs: VectorEnv) -> Iterator[Finding]:
     """Play random actions until the episode ends, at most `NUM_STEPS`."""
     draw = np.random.default_rng(SEED)
-    actions = draw.uniform(-1, 1, (NUM_STEPS, envs.spec.act_dim))
+    actions = draw.uniform(-1, 1, (NUM_STEPS, envs.spec.act_dim)).astype(np.float32)
     obs = envs.reset([SEED])
     for count, action in enumerate(actions):
-        last, _ = _act(envs, action)
+        last = _act(envs, action)
         if envs.ended.all():
-            lost = [key for key in FINAL_KEYS if key in checked.info]
-            if lost:
-                yield Finding(
-                    True,
-                    f"the end of an episode comes with info[{lost[0]!r}]: a wrapper resets "
-                    "automatically and returns the first observation of the next episode in place "
-                    "of the last one. Remove it.",
-                )
-            else:
-                yield from _end(envs, obs, last, actions[:count])
+            yield from _end(envs, obs, last, actions[:count])
             return
         obs = envs.obs
 

@@ -5,14 +5,13 @@ Tests save and restore each family in the middle of an episode and compare bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from langevinrl.envs.flat import FlatWrapper
-from langevinrl.errors import UserError
 
 # Wrappers that apply a function to each step have no state, nor have their subclasses.
 STATELESS = (
@@ -50,11 +49,9 @@ class Layout(NamedTuple):
 
     fields: list[Field]
     keeper: Any = None  # an object with state_dict and load_state_dict
-    data: Any = None  # MuJoCo's mjData
-    model: Any = None  # MuJoCo's mjModel
-    changes_model: bool = False  # a reset changes arrays of the model
+    arrays: Mapping[str, np.ndarray] = {}  # MuJoCo's own arrays, not copies
     generators: tuple[Any, ...] = ()  # besides the environment's own np_random
-    between_steps: bool = False  # it stops after mj_step1, whose contacts the next step uses
+    rebuild: Callable[[], None] | None = None  # derives what `arrays` lack; may change them
 
 
 def layout_of(env: Any) -> Layout | None:
@@ -98,7 +95,7 @@ def _known_layout(env: Any) -> Layout | None:
     module = type(env).__module__
     if module.startswith("gymnasium.envs.mujoco"):
         # Only Gymnasium's: other MuJoCo environments may keep a goal outside of mjData.
-        return Layout([], data=env.data, model=env.model)
+        return _simulation(env.data, env.model, changes_model=False)
     if module.startswith("gymnasium.envs.classic_control"):
         return Layout([Field("state", env, "state")])
     if module.startswith("gymnasium_robotics.envs"):
@@ -108,20 +105,26 @@ def _known_layout(env: Any) -> Layout | None:
     return None
 
 
+def _simulation(data: Any, model: Any, *own: Field, changes_model: bool = True) -> Layout:
+    """Return the layout of a MuJoCo simulation and the environment's own fields."""
+    arrays = dict(_data_arrays(data, model))
+    if changes_model:
+        arrays |= _model_arrays(model)
+    return Layout([Field("time", data, "time"), *own], arrays=arrays)
+
+
 def _robotics(env: Any, family: str) -> Layout | None:
     """Return the layout of Fetch, the Shadow hand, Adroit or a maze."""
     if family in ("fetch", "shadow_dexterous_hand"):
-        fields = [Field("goal", env, "goal")]
-        return Layout(fields, data=env.data, model=env.model, changes_model=True)
+        return _simulation(env.data, env.model, Field("goal", env, "goal"))
     if family == "adroit_hand":
-        fields = [Field("tar_length", env, "tar_length")] if hasattr(env, "tar_length") else []
-        return Layout(fields, data=env.data, model=env.model, changes_model=True)
+        own = [Field("tar_length", env, "tar_length")] if hasattr(env, "tar_length") else []
+        return _simulation(env.data, env.model, *own)
     body = getattr(env, "ant_env", None) or getattr(env, "point_env", None)
     if family == "maze" and body is not None:
-        fields = [Field(name, env, name) for name in ("goal", "reset_pos")]
-        fields.append(Field("init_qpos", body, "init_qpos"))
-        known = Layout(fields, data=body.data, model=body.model, changes_model=True)
-        return known._replace(generators=(body.np_random,))
+        own = [Field(name, env, name) for name in ("goal", "reset_pos")]
+        own.append(Field("init_qpos", body, "init_qpos"))
+        return _simulation(body.data, body.model, *own)._replace(generators=(body.np_random,))
     return None
 
 
@@ -130,17 +133,18 @@ def _dm_control(env: Any) -> Layout | None:
     task = env.task
     if not type(task).__module__.startswith("dm_control.suite."):
         return None
-    fields = [Field(f"env.{name}", env, name) for name in ("_step_count", "_reset_next_step")]
+    own = [Field(f"env.{name}", env, name) for name in ("_step_count", "_reset_next_step")]
     plain = (bool, int, float, np.ndarray, np.generic)
-    fields += [Field(f"task.{k}", task, k) for k, v in vars(task).items() if isinstance(v, plain)]
+    own += [Field(f"task.{k}", task, k) for k, v in vars(task).items() if isinstance(v, plain)]
     data, model = env.physics.data.ptr, env.physics.model.ptr
-    return Layout(fields, data=data, model=model, changes_model=True, between_steps=True)
 
+    def rebuild() -> None:
+        """Compute the contacts that the next step uses: it begins with mj_step2."""
+        import mujoco
 
-def simulation_arrays(layout: Layout) -> dict[str, np.ndarray]:
-    """Return MuJoCo's own arrays, not copies: those of the data and, if it changes, the model."""
-    arrays = dict(_data_arrays(layout.data, layout.model))
-    return arrays | dict(_model_arrays(layout.model)) if layout.changes_model else arrays
+        mujoco.mj_step1(model, data)
+
+    return _simulation(data, model, *own)._replace(rebuild=rebuild)
 
 
 def _data_arrays(data: Any, model: Any) -> Iterator[tuple[str, np.ndarray]]:
@@ -164,21 +168,3 @@ def _model_arrays(model: Any) -> Iterator[tuple[str, np.ndarray]]:
         value = getattr(model, name, None) if name.startswith(MODEL_PREFIXES) else None
         if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
             yield f"model/{name}", value
-
-
-def write_arrays(targets: dict[str, np.ndarray], saved: dict[str, np.ndarray]) -> None:
-    """Write saved arrays into those of a simulation; raise unless names and shapes agree."""
-    odd, lost = sorted(saved.keys() - targets.keys()), sorted(targets.keys() - saved.keys())
-    if odd or lost:
-        difference = f"has {', '.join(odd[:3])}" if odd else f"lacks {', '.join(lost[:3])}"
-        raise UserError(
-            f"the environment's saved state {difference}, unlike this simulator: it was saved with "
-            "another version of it (versions.json says which)"
-        )
-    for name, target in targets.items():
-        if target.shape != saved[name].shape:
-            raise UserError(
-                f"the environment's saved {name} has shape {saved[name].shape}; expected "
-                f"{target.shape}: it was saved with another simulator or task"
-            )
-        target[...] = saved[name]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from langevinrl.envs.layout import Field, Layout, layout_of, simulation_arrays, write_arrays
+from langevinrl.envs.layout import Layout, layout_of
 from langevinrl.errors import UserError
 
 
@@ -16,7 +16,7 @@ class EnvState(NamedTuple):
     """The state of one environment."""
 
     arrays: dict[str, np.ndarray]
-    metadata: dict[str, Any]  # JSON: generators, time-limit counters, plain numbers
+    metadata: dict[str, Any]  # JSON: generators and time-limit counters
 
 
 class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
@@ -33,17 +33,13 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
         layout = layout_of(self.env)
         if layout is None:
             return None
-        arrays, values = _read_fields(layout.fields)
-        arrays |= _read_arrays(layout)
         metadata: dict[str, Any] = {
             "generator": _generator_state(self.unwrapped.np_random),
             "elapsed": [limit._elapsed_steps for limit in _time_limits(self)],
         }
-        if values:
-            metadata["values"] = values
         if layout.generators:
             metadata["generators"] = list(map(_generator_state, layout.generators))
-        return EnvState(arrays, metadata)
+        return EnvState(_read(layout), metadata)
 
     @env_state.setter
     def env_state(self, saved: EnvState) -> None:
@@ -56,9 +52,7 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
         layout = layout_of(self.env)
         if layout is None:
             raise UserError("the checkpoint has a state of an environment that cannot take it")
-        arrays = dict(saved.arrays)
-        _write_fields(layout.fields, arrays, saved.metadata.get("values", {}))
-        _write_arrays(layout, arrays)
+        _write(layout, saved.arrays)
         _set_generator(self.unwrapped.np_random, saved.metadata["generator"])
         others = saved.metadata.get("generators", [])
         for generator, state in zip(layout.generators, others, strict=True):
@@ -67,59 +61,49 @@ class SnapshotWrapper(gym.Wrapper[Any, Any, Any, Any]):
             limit._elapsed_steps = elapsed
 
 
-def _read_arrays(layout: Layout) -> dict[str, np.ndarray]:
-    """Return copies of the environment's own arrays."""
+def _read(layout: Layout) -> dict[str, np.ndarray]:
+    """Return copies of all arrays and numbers of the state."""
+    fields = {
+        label: np.array(getattr(owner, name), ndmin=1) for label, owner, name in layout.fields
+    }
+    own = layout.keeper.state_dict() if layout.keeper is not None else layout.arrays
+    return fields | {name: np.array(array) for name, array in own.items()}
+
+
+def _write(layout: Layout, saved: dict[str, np.ndarray]) -> None:
+    if layout.keeper is None:  # a state_dict may have other arrays at each save
+        _require_alike(saved, _read(layout))
+    rest = dict(saved)
+    for label, owner, name in layout.fields:
+        old = getattr(owner, name)
+        new = np.array(rest.pop(label)).reshape(np.shape(old))
+        # A Python number stays one: it rounds differently from a NumPy scalar.
+        is_python = isinstance(old, bool | int | float) and not isinstance(old, np.generic)
+        setattr(owner, name, new.item() if is_python else new[()])
     if layout.keeper is not None:
-        return {name: np.array(value) for name, value in layout.keeper.state_dict().items()}
-    if layout.data is None:
-        return {}
-    time = {"time": np.float64(layout.data.time).reshape(1)}
-    return time | {name: array.copy() for name, array in simulation_arrays(layout).items()}
+        layout.keeper.load_state_dict(rest)
+    for name, array in layout.arrays.items():
+        array[...] = rest[name]
+    if layout.rebuild is not None:
+        layout.rebuild()
+        for name, array in layout.arrays.items():
+            array[...] = rest[name]
 
 
-def _write_arrays(layout: Layout, arrays: dict[str, np.ndarray]) -> None:
-    if layout.keeper is not None:
-        layout.keeper.load_state_dict(arrays)
-    elif layout.data is None:
-        write_arrays({}, arrays)
-    else:
-        if "time" in arrays:
-            layout.data.time = float(arrays.pop("time")[0])
-        write_arrays(simulation_arrays(layout), arrays)
-        if layout.between_steps:
-            import mujoco
-
-            mujoco.mj_step1(layout.model, layout.data)
-            write_arrays(simulation_arrays(layout), arrays)
-
-
-def _read_fields(fields: list[Field]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return NumPy values as arrays and Python numbers as they are, so that both round alike."""
-    arrays, values = {}, {}
-    for label, owner, name in fields:
-        value = getattr(owner, name)
-        if isinstance(value, bool | int | float | None) and not isinstance(value, np.generic):
-            values[label] = value
-        else:
-            arrays[label] = np.array(value)
-    return arrays, values
-
-
-def _write_fields(
-    fields: list[Field], arrays: dict[str, np.ndarray], values: dict[str, Any]
-) -> None:
-    """Set the attributes, and remove their arrays from `arrays`."""
-    for label, owner, name in fields:
-        if label in values:
-            setattr(owner, name, values[label])
-        elif label in arrays:
-            array = arrays.pop(label)
-            if np.shape(getattr(owner, name)) != array.shape:
-                raise UserError(f"the environment's saved {label} has the shape {array.shape}")
-            setattr(owner, name, array.copy() if array.ndim else array[()])
-        else:
+def _require_alike(saved: dict[str, np.ndarray], present: dict[str, np.ndarray]) -> None:
+    """Raise unless names and shapes agree."""
+    odd, lost = sorted(saved.keys() - present.keys()), sorted(present.keys() - saved.keys())
+    if odd or lost:
+        difference = f"has {', '.join(odd[:3])}" if odd else f"lacks {', '.join(lost[:3])}"
+        raise UserError(
+            f"the environment's saved state {difference}, unlike this simulator: it was saved with "
+            "another version of it (versions.json says which)"
+        )
+    for name, array in present.items():
+        if array.shape != saved[name].shape:
             raise UserError(
-                f"the environment's saved state lacks {label}: it was saved from another one"
+                f"the environment's saved {name} has shape {saved[name].shape}; expected "
+                f"{array.shape}: it was saved with another simulator or task"
             )
 
 
