@@ -84,14 +84,10 @@ def test_accepted_and_refused_forms_of_callbacks() -> None:
     assert as_callbacks(None) == [] and as_callbacks(stop) == [stop]
     assert as_callbacks([stop, (stop, None)]) == [stop, stop]
     assert isinstance(as_callbacks(lambda run, info: None)[0], callbacks.OnStep)
-
-    class Foreign:
-        def init_callback(self, model: Any) -> None: ...
-
     for wrong, message in [
-        (Foreign(), "callback of Stable-Baselines3"),
+        (callbacks.StopOnReturn, "expected an object of a class derived from langevinrl.Callback"),
         (lambda run: None, r"takes \(run\); expected \(run, info\)"),
-        ("StopOnReturn", "expected a Callback"),
+        ("StopOnReturn", "expected an object of a class derived from langevinrl.Callback"),
     ]:
         with pytest.raises(UserError, match=message):
             as_callbacks(wrong)

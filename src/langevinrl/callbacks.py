@@ -106,33 +106,17 @@ def as_callbacks(callback: Any) -> list[Callback]:
         return [one for each in callback for one in as_callbacks(each)]
     if isinstance(callback, Callback):
         return [callback]
-    if hasattr(callback, "init_callback"):
+    if isinstance(callback, type) or not callable(callback):
         raise UserError(
-            f"{type(callback).__name__} is a callback of Stable-Baselines3; here one is a "
-            "langevinrl.Callback (see langevinrl.callbacks), or a function f(run, info)"
+            f"callback is {callback!r}; expected an object of a class derived from "
+            "langevinrl.Callback, or a function f(run, info)"
         )
-    if isinstance(callback, type) and issubclass(callback, Callback):
-        raise UserError(f"callback is the class {callback.__name__}; expected an object of it")
-    if not callable(callback):
-        raise UserError(f"callback is {callback!r}; expected a Callback or a function f(run, info)")
-    _require_two_arguments(callback)
-    return [OnStep(callback)]
-
-
-def _require_two_arguments(function: Callable[..., Any]) -> None:
-    """Refuse functions that cannot take (run, info), or take Stable-Baselines3's arguments."""
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # a C function without a signature
-        return
-    names = [name.strip("_") for name in signature.parameters]
+    signature = inspect.signature(callback)
     try:
         signature.bind(None, None)
-        fits = names[:2] != ["locals", "globals"]
     except TypeError:
-        fits = False
-    if not fits:
         raise UserError(
-            f"the callback takes ({', '.join(signature.parameters)}); expected (run, info), where "
-            "returning True stops the run"
-        )
+            f"the callback takes {signature}; expected (run, info), where returning True stops the "
+            "run"
+        ) from None
+    return [OnStep(callback)]

@@ -66,105 +66,72 @@ def require_none(mistakes: Iterable[str], where: str = "") -> None:
 class Alias(NamedTuple):
     """The fields here that correspond to a name used by other libraries and papers."""
 
-    fields: tuple[str, ...]  # of which an agent has some
+    fields: list[str]  # of which an agent has some
     note: str = ""  # how they differ from it, or what replaces it
 
 
-_RATES = ("learning_rate", "critic_learning_rate", "actor_learning_rate")
-_UPDATES = Alias(("updates_per_iteration",), "an iteration steps every environment once")
-_LENGTH = Alias(
-    ("iterations",), "each is num_envs transitions, which learn(total_timesteps=) counts"
-)
-_WARMUP = Alias(("warmup",), "in transitions, on top of the iterations")
-_TEMPERATURE = Alias(
-    ("initial_alpha", "inverse_temperature"), "the initial value where α is learned, else w = 1/α"
-)
-_NETWORK = Alias(("hidden",), "the sizes of the hidden layers, such as 256 256")
-_NOISE = Alias((), "there is none: exploration comes from the policy's own samples")
-_QUIET = Alias((), "learn(progress_bar=False) keeps a run quiet")
-_POLICY = Alias(("hidden",), "there is no policy class; the agent's name comes first")
-# Names that Stable-Baselines3, CleanRL and papers use for fields here.
-ALIASES: dict[str, Alias] = {
-    **dict.fromkeys(("w", "inv_temp", "inverse_temp"), Alias(("inverse_temperature",))),
-    **dict.fromkeys(("ent_coef", "alpha", "temperature", "entropy_coef"), _TEMPERATURE),
-    **dict.fromkeys(("lr", "learning_rate", "step_lr"), Alias(_RATES)),
-    **dict.fromkeys(("critic_lr", "q_lr", "qf_lr"), Alias(("critic_learning_rate", _RATES[0]))),
-    **dict.fromkeys(("actor_lr", "policy_lr", "pi_lr"), Alias(("actor_learning_rate",))),
-    **dict.fromkeys(("alpha_lr", "ent_lr"), Alias(("temperature_learning_rate",))),
-    **dict.fromkeys(("tau", "target_tau", "soft_update_rate"), Alias(("target_rate",))),
-    "polyak": Alias(("target_rate",), "target_rate is 1 - polyak"),
-    **dict.fromkeys(("discount", "discount_factor"), Alias(("gamma",))),
-    **dict.fromkeys(("reward_scaling", "kappa"), Alias(("reward_scale",))),
-    **dict.fromkeys(("norm_reward", "normalize_reward"), Alias(("reward_norm",))),
-    **dict.fromkeys(
-        ("norm_obs", "normalize_observation", "obs_norm"),
-        Alias((), "wrap the environment with langevinrl.standardise"),
-    ),
-    **dict.fromkeys(
-        ("buffer_size", "buffer", "buffer_capacity", "replay_size", "replay_capacity",
-         "memory_size", "max_size"),
-        Alias(("capacity",)),
-    ),
-    **dict.fromkeys(
-        ("learning_starts", "start_steps", "start_timesteps", "random_steps", "warmup_steps"),
-        _WARMUP,
-    ),
-    **dict.fromkeys(
-        ("train_freq", "gradient_steps", "utd", "utd_ratio", "updates_per_step", "num_updates"),
-        _UPDATES,
-    ),
-    **dict.fromkeys(
-        ("total_timesteps", "timesteps", "n_timesteps", "total_steps", "max_steps", "steps",
-         "train_steps", "num_iterations", "n_iterations", "epochs"),
-        _LENGTH,
-    ),
-    **dict.fromkeys(("n_envs", "n_env", "num_workers"), Alias(("num_envs",))),
-    **dict.fromkeys(("env_id", "env_name", "environment", "task"), Alias(("env",))),
-    **dict.fromkeys(("minibatch_size", "batch", "bs"), Alias(("batch_size",))),
-    **dict.fromkeys(
-        ("net_arch", "policy_kwargs", "hidden_dim", "hidden_size", "hidden_sizes",
-         "hidden_layers", "layers", "units"),
-        _NETWORK,
-    ),
-    **dict.fromkeys(("activation_fn", "nonlinearity"), Alias(("activation",))),
-    **dict.fromkeys(("eval_freq", "eval_interval"), Alias(("eval_every",))),
-    **dict.fromkeys(("n_eval_episodes", "num_eval_episodes"), Alias(("eval_episodes",))),
-    **dict.fromkeys(("save_freq", "save_every"), Alias(("checkpoint_every",))),
-    **dict.fromkeys(("log_interval", "log_freq"), Alias(("log_every",))),
-    **dict.fromkeys(("n_seeds", "num_seeds"), Alias(("seeds",))),
-    "random_seed": Alias(("seed",)),
-    **dict.fromkeys(
-        ("log_dir", "logdir", "output", "output_dir", "run_dir", "save_path", "folder"),
-        Alias(("out",)),
-    ),
-    **dict.fromkeys(("epsilon", "eps", "dt"), Alias(("step_size",))),
-    **dict.fromkeys(
-        ("langevin_steps", "num_steps", "t"), Alias(("num_steps", "steps_per_level", "flow_steps"))
-    ),
-    "n_steps": Alias(
-        ("n_step", "num_steps", "steps_per_level", "flow_steps"),
-        "n_step counts rewards, the others steps of a chain",
-    ),
-    **dict.fromkeys(("nstep", "multi_step", "td_steps"), Alias(("n_step",))),
-    **dict.fromkeys(("levels", "n_levels", "l", "num_noise_levels"), Alias(("num_levels",))),
-    **dict.fromkeys(("sigma", "sigmas", "sigma1"), Alias(("sigma_max", "sigma_min"))),
-    **dict.fromkeys(("num_candidates", "num_samples", "best_of_n", "n"), Alias(("best_of",))),
-    "normalize": Alias(("normalise",)),
-    "target_entropy": Alias(("target_entropy_scale",), "times minus the number of action axes"),
-    **dict.fromkeys(("action_noise", "use_sde", "exploration_noise"), _NOISE),
-    **dict.fromkeys(("policy", "policy_class", "mlppolicy", "multiinputpolicy"), _POLICY),
-    **dict.fromkeys(("verbose", "progress_bar", "quiet"), _QUIET),
-    **dict.fromkeys(("callback", "callbacks"), Alias((), "they are given to learn(callback=)")),
-    **dict.fromkeys(
-        ("device", "cuda", "gpu"),
-        Alias((), "JAX chooses; the environment variable JAX_PLATFORMS=cpu or cuda overrides it"),
-    ),
-    **dict.fromkeys(
-        ("tensorboard_log", "wandb", "logger"), Alias(("track",), "CSV is always written")
-    ),
-    "reset_num_timesteps": Alias((), "learn() always continues; make a new Model to start again"),
-    "tb_log_name": Alias(("out",)),
-}  # fmt: skip
+# Names that Stable-Baselines3, CleanRL and papers use, the fields here, and a note.
+_SAME_FIELDS: list[tuple[str, str, str]] = [
+    ("w inv_temp", "inverse_temperature", ""),
+    ("ent_coef alpha temperature", "initial_alpha inverse_temperature",
+     "the initial value where α is learned, else w = 1/α"),
+    ("lr learning_rate step_lr", "learning_rate critic_learning_rate actor_learning_rate", ""),
+    ("critic_lr q_lr", "critic_learning_rate learning_rate", ""),
+    ("actor_lr policy_lr", "actor_learning_rate", ""),
+    ("alpha_lr", "temperature_learning_rate", ""),
+    ("tau soft_update_rate", "target_rate", ""),
+    ("polyak", "target_rate", "target_rate is 1 - polyak"),
+    ("discount discount_factor", "gamma", ""),
+    ("reward_scaling kappa", "reward_scale", ""),
+    ("norm_reward normalize_reward", "reward_norm", ""),
+    ("norm_obs normalize_observation", "", "wrap the environment with langevinrl.standardise"),
+    ("buffer_size buffer_capacity replay_size", "capacity", ""),
+    ("learning_starts start_steps start_timesteps warmup_steps", "warmup",
+     "in transitions, on top of the iterations"),
+    ("train_freq gradient_steps utd utd_ratio num_updates", "updates_per_iteration",
+     "an iteration steps every environment once"),
+    ("total_timesteps timesteps n_timesteps total_steps max_steps num_iterations", "iterations",
+     "each is num_envs transitions, which learn(total_timesteps=) counts"),
+    ("n_envs num_workers", "num_envs", ""),
+    ("env_id env_name environment task", "env", ""),
+    ("minibatch_size", "batch_size", ""),
+    ("net_arch policy_kwargs hidden_dim hidden_size hidden_sizes hidden_layers", "hidden",
+     "the sizes of the hidden layers, such as 256 256"),
+    ("activation_fn", "activation", ""),
+    ("eval_freq eval_interval", "eval_every", ""),
+    ("n_eval_episodes num_eval_episodes", "eval_episodes", ""),
+    ("save_freq", "checkpoint_every", ""),
+    ("log_interval log_freq", "log_every", ""),
+    ("n_seeds num_seeds", "seeds", ""),
+    ("random_seed", "seed", ""),
+    ("log_dir logdir output_dir run_dir save_path", "out", ""),
+    ("epsilon eps", "step_size", ""),
+    ("langevin_steps", "num_steps steps_per_level flow_steps", ""),
+    ("n_steps", "n_step num_steps steps_per_level flow_steps",
+     "n_step counts rewards, the others steps of a chain"),
+    ("nstep multi_step", "n_step", ""),
+    ("levels n_levels num_noise_levels", "num_levels", ""),
+    ("sigma sigmas", "sigma_max sigma_min", ""),
+    ("num_candidates num_samples best_of_n", "best_of", ""),
+    ("normalize", "normalise", ""),
+    ("target_entropy", "target_entropy_scale", "times minus the number of action axes"),
+    ("action_noise use_sde exploration_noise", "",
+     "there is none: exploration comes from the policy's own samples"),
+    ("policy mlppolicy multiinputpolicy", "hidden",
+     "there is no policy class; the agent's name comes first"),
+    ("verbose progress_bar quiet", "", "learn(progress_bar=False) keeps a run quiet"),
+    ("callback callbacks", "", "they are given to learn(callback=)"),
+    ("device cuda gpu", "",
+     "JAX chooses; the environment variable JAX_PLATFORMS=cpu or cuda overrides it"),
+    ("tensorboard_log wandb logger", "track", "CSV is always written"),
+    ("fast fast_balance", "", "it was removed in version 0.2; use the preset short, or the agent "
+     "nclql-auto, which needs none (for fast-balance with n_step 3 and spread 0.1)"),
+]  # fmt: skip
+ALIASES = {
+    name: Alias(fields.split(), note)
+    for names, fields, note in _SAME_FIELDS
+    for name in names.split()
+}
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -28,8 +28,6 @@ from langevinrl.storage.folder import RunFolder
 from langevinrl.storage.saved import find_run
 from langevinrl.storage.trust import require_outside, require_trusted
 
-LEARN_ARGUMENTS = ("iterations", "total_timesteps", "callback", "progress_bar")
-
 
 class _KeepRun(Callback):
     """Keeps the run, so that its weights need not be read from disk."""
@@ -91,7 +89,6 @@ class Model:
         total_timesteps: int | None = None,
         callback: CallbackLike = None,
         progress_bar: bool = True,
-        **others: Any,
     ) -> Model:
         """Train for `iterations` more iterations, or `total_timesteps` more transitions.
 
@@ -103,8 +100,6 @@ class Model:
         returning True (`langevinrl.callbacks`).  Ctrl-C stops after the current iteration: all is
         saved, and learn() returns the model with a warning.  Other signals save it too and raise.
         """
-        for name in others:
-            raise UserError(unknown("argument of learn()", name, LEARN_ARGUMENTS))
         more = self._count_iterations(iterations, total_timesteps)
         keep = _KeepRun()
         options = {"callbacks": [*as_callbacks(callback), keep], "quiet": not progress_bar}

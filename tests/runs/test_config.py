@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 
 from langevinrl.errors import UserError, in_flags
 from langevinrl.registry import METHODS
-from langevinrl.runs.config import PAPER_ITERATIONS, RunConfig, agent_fields
+from langevinrl.runs.config import RunConfig
 from langevinrl.types import Spec
 
 
@@ -44,31 +42,6 @@ def test_a_resolved_run_has_every_field(tmp_path: Path) -> None:
     own = {f.name for f in dataclasses.fields(METHODS["nclql"].load())} - {"spec"}
     assert table["hyperparameters"].keys() == own
     assert table["out"] == "runs/nclql-Hopper-v4-0"
-
-
-def test_hyperparameters_reach_the_agent() -> None:
-    config = RunConfig("Hopper-v4", hyperparameters={"hidden": [8, 8], "num_levels": 4})
-    agent = config.make_agent(Spec(3, 2))
-    assert agent_fields(agent)["hidden"] == (8, 8)
-    assert agent_fields(agent)["num_levels"] == 4
-    assert hash(agent) == hash(config.make_agent(Spec(3, 2)))
-
-
-@pytest.mark.parametrize("task", PAPER_ITERATIONS)
-def test_the_papers_lengths(task: str) -> None:
-    short = task in ("Pusher", "Reacher", "InvertedDoublePendulum")
-    for version in ("v4", "v5"):
-        config = RunConfig(f"{task}-{version}").resolved()
-        assert config.iterations == (200_000 if short else 1_000_000)
-        assert RunConfig(f"{task}-{version}", iterations=7).resolved().iterations == 7
-    assert len(PAPER_ITERATIONS) == 9
-
-
-def test_the_papers_protocol() -> None:
-    config = RunConfig("Hopper-v4", preset="paper").resolved()
-    assert (config.num_envs, config.warmup, config.warmup_steps) == (5, 30_000, 6_000)
-    assert (config.batch_size, config.capacity, config.updates_per_iteration) == (256, 10**6, 1)
-    assert (config.eval_every, config.eval_episodes) == (25_000, 20)
 
 
 @pytest.mark.parametrize(
@@ -112,20 +85,12 @@ def test_a_task_outside_the_paper_needs_a_length() -> None:
     assert "did you mean Hopper-v4?" in refusal("Hoper-v4")
 
 
-def test_unknown_names_suggest_the_nearest() -> None:
-    message = refusal(agent="nclqll")
-    assert "unknown agent 'nclqll'; did you mean nclql" in message and "lql" in message
-    message = refusal(hyperparameters={"sigma_maxx": 1.0})
-    assert "unknown field of nclql 'sigma_maxx'; did you mean sigma_max" in message
-    assert "unknown field of nclql 'spec'" in refusal(hyperparameters={"spec": None})
-
-
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
         ("iterations", 0, "at least 1"),
         ("iterations", 1.5, "expected int"),
-        ("seed", 2**32, "from 0"),
+        ("seed", 2**32, "at most 4294967295"),
         ("num_envs", True, "expected int"),
         ("async_envs", "no", "expected bool"),
         ("action_bound", 0.0, "no room"),
@@ -134,36 +99,19 @@ def test_unknown_names_suggest_the_nearest() -> None:
         ("capacity", 29_999, "is less than warmup=30000"),
         ("out", 3, "expected str | None"),
         ("hyperparameters", [], "expected dict"),
+        ("hyperparameters", {"gamma": 1.01}, "gamma is 1.01; expected a finite number at most 1"),
+        ("hyperparameters", {"learning_rate": "fast"}, "expected float"),
+        ("hyperparameters", {"step_size": -1e-4}, "at least 0"),
+        ("hyperparameters", {"hidden": 8}, "hidden is 8; expected tuple[int, ...]"),
+        ("hyperparameters", {"activation": "mush"}, "expected 'mish' or 'gelu' or 'relu'"),
+        ("hyperparameters", {"spec": None}, "unknown field of nclql 'spec'"),
         ("env_kwargs", {"a": object()}, "pass a function"),
     ],
 )
-def test_bad_values_of_the_run_are_refused(field: str, value: Any, message: str) -> None:
-    found = refusal(**{field: value})
-    assert message in found and field in found
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("gamma", 1.01, "from 0 to 1"),
-        ("learning_rate", float("nan"), "finite"),
-        ("learning_rate", "fast", "expected float"),
-        ("step_size", -1e-4, "at least 0"),
-        ("hidden", (8, 0), "at least 1"),
-        ("hidden", 8, "expected tuple[int, ...]"),
-        ("hidden", (), "expected at least one"),
-        ("activation", "mush", "expected 'mish' or 'gelu' or 'relu'"),
-        ("clip", "True", "expected bool"),
-    ],
-)
-def test_bad_values_of_the_agent_are_refused(field: str, value: Any, message: str) -> None:
-    found = refusal(hyperparameters={field: value})
-    assert field in found and message in found
-
-
-def test_an_integer_is_accepted_for_a_float() -> None:
-    config = RunConfig("Hopper-v4", hyperparameters={"gamma": 0, "reward_scale": 1}).resolved()
-    assert config.hyperparameters["gamma"] == 0
+def test_bad_values_are_refused_with_the_expected_ones(
+    field: str, value: Any, message: str
+) -> None:
+    assert message in refusal(**{field: value})
 
 
 @pytest.mark.parametrize(
@@ -186,30 +134,9 @@ def test_a_file_without_a_configuration_is_refused(tmp_path: Path, text: str, me
         RunConfig.read(tmp_path / "absent.json")
 
 
-def test_an_unknown_agent_is_refused_when_it_is_built() -> None:
-    with pytest.raises(UserError, match="did you mean lql"):
-        RunConfig("Hopper-v4", agent="llql").make_agent(Spec(1, 1))
-
-
-def test_a_crash_while_writing_keeps_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "config.json"
-    RunConfig("Hopper-v4").write(path)
-
-    def full(handle: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(UserError, match=r"cannot write .*: No space left"):
-            RunConfig("Ant-v4").write(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["config.json"]
-    assert RunConfig.read(path) == RunConfig("Hopper-v4")
-
-
 def test_paths_and_numpy_values_are_accepted(tmp_path: Path) -> None:
-    own = {"gamma": np.float32(0.5), "hidden": np.array([8, 8]), "clip": np.bool_(False)}
+    own: dict[str, Any] = {"gamma": np.float32(0.5), "hidden": np.array([8, 8])}
+    own |= {"clip": np.bool_(False), "reward_scale": 1}
     config = RunConfig(
         "Hopper-v4", iterations=np.int64(7), seed=np.uint8(3), out=tmp_path / "x",
         action_bound=np.array(2.0), hyperparameters=own,
@@ -226,15 +153,3 @@ def test_one_tracker_or_a_list_is_accepted() -> None:
     for given in ("wandb", ["wandb"], ("wandb",)):
         run = RunConfig("Hopper-v4", track=given)  # type: ignore[arg-type]
         assert run.resolved().track == ("wandb",)
-
-
-def test_a_custom_agent_is_named_by_its_class(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mine.py").write_text(
-        "from langevinrl.agents.lql import LQL\n\n\nclass Mine(LQL): ...\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    config = RunConfig("Hopper-v4", agent="mine:Mine", hyperparameters={"num_steps": 3})
-    assert type(config.make_agent(Spec(3, 2))).__name__ == "Mine"
-    assert config.resolved().out == "runs/mine-Mine-Hopper-v4-0"

@@ -63,14 +63,6 @@ def test_every_field_that_affects_learning_is_compared() -> None:
     assert changed_fields(saved, plain).keys() == {"gamma"}
 
 
-def test_another_agent_is_a_change() -> None:
-    before = RunConfig("toys:wide", iterations=4).resolved()
-    now = RunConfig("toys:wide", agent="lql", iterations=4).resolved()
-    with pytest.raises(UserError, match="agent was 'nclql' and is 'lql'"):
-        require_unchanged(dataclasses.asdict(before), now, "config.json")
-    require_unchanged(None, now, "config.json")
-
-
 @pytest.mark.parametrize("change", [{"gamma": 0.5}, {"capacity": 400}, {"agent": "lql"}])
 def test_an_edited_run_is_neither_resumed_nor_loaded(folder: Path, change: dict[str, Any]) -> None:
     edit(folder, **change)

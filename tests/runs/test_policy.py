@@ -14,7 +14,7 @@ from langevinrl.errors import UserError
 from langevinrl.registry import METHODS
 from langevinrl.runs.compiled import compile_once
 from langevinrl.runs.evaluate import Evaluator
-from langevinrl.runs.policy import Policy, padded_size, require_mode, seeded_action
+from langevinrl.runs.policy import Policy, require_mode, seeded_action
 from langevinrl.types import Spec
 
 BOX = gym.spaces.Box(
@@ -93,11 +93,6 @@ def test_predict_and_evaluate_give_the_same_actions(agent: str, fields: dict[str
             np.testing.assert_allclose(policy.act(obs, seed_index=seed_index), action, atol=1e-6)
         obs, actions = (np.stack(column) for column in zip(*pairs, strict=True))
         np.testing.assert_allclose(policy.act(obs, seed_index=seed_index), actions, atol=1e-6)
-
-
-def test_padded_size_is_a_power_of_two() -> None:
-    sizes = {1: 1, 2: 2, 3: 4, 4: 4, 5: 8, 8: 8, 9: 16, 1000: 1024}
-    assert {size: padded_size(size) for size in sizes} == sizes
 
 
 def test_observations_and_actions_have_the_spaces_of_the_environment(policy: Policy) -> None:

@@ -13,11 +13,10 @@ from typing import Any, cast
 
 import jax
 import pytest
-from tiny import TINY_RUN
+from tiny import lql_config
 
 from langevinrl.errors import STOP_SIGNALS, Interrupted
 from langevinrl.runs.callbacks import Callback
-from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.runs.signals import listening
@@ -82,20 +81,16 @@ def test_a_second_signal_waits_until_jax_returns() -> None:
 
 
 class Early(Callback):
-    """Sends a signal before the first step."""
-
     def on_start(self, run: Run) -> None:
         send(signal.SIGTERM)
 
 
 def test_a_signal_before_the_first_step_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
-    fields = TINY_RUN | {"agent": "lql", "hyperparameters": {"hidden": (8, 8)}, "seeds": 1}
-    config = RunConfig("toys:wide", out=str(tmp_path / "run"), **fields)
+    folder = RunFolder(tmp_path / "run")
     with pytest.raises(Stopped, match="iteration 0") as caught:
-        train(config, callbacks=[Early()], quiet=True)
+        train(lql_config(folder.path), callbacks=[Early()], quiet=True)
     assert caught.value.number == signal.SIGTERM
-    assert RunFolder(tmp_path / "run").config.exists()
-    assert not RunFolder(tmp_path / "run").saved_checkpoints()
+    assert folder.config.exists() and not folder.saved_checkpoints()
 
 
 def test_whoever_starts_a_run_can_name_the_command_to_resume(

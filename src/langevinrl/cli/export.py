@@ -39,14 +39,7 @@ def main(words: list[str]) -> None:
     asked = parse(Export, words, "export")
     from langevinrl.export import export
 
-    changes = {name: value for name, value in vars(asked.changes).items() if value is not None}
-    path = export(
-        asked.folder,
-        asked.format,
-        asked.out,
-        seed_index=asked.seed_index,
-        env=None,
-        trust=asked.trust,
-        **changes,
-    )
+    options = {**vars(asked)}
+    changes = vars(options.pop("changes"))
+    path = export(**options, **{name: n for name, n in changes.items() if n is not None})
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

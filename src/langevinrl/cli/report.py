@@ -36,15 +36,7 @@ def main(words: list[str]) -> None:
     made = f"Made by langevinrl {__version__} from {', '.join(map(str, asked.folders))}."
     default = asked.folders[0] / "report.html" if len(asked.folders) == 1 else Path("report.html")
     out = asked.out or default
-    notes = write_report(
-        asked.folders,
-        out,
-        normalise=asked.normalise,
-        mix_versions=asked.mix_versions,
-        figures=asked.figures,
-        overwrite=asked.overwrite,
-        made=made,
-    )
+    notes = write_report(**vars(asked) | {"out": out, "made": made})
     print(out)
     for note in notes:
         print(f"  {note}")

@@ -15,7 +15,7 @@ from langevinrl.cli.forms import parse, show
 class Resume:
     """Continue a stopped run from its last checkpoint."""
 
-    folder: tyro.conf.Positional[Path]  # the run folder
+    path: tyro.conf.Positional[Path]  # the run folder
     iterations: int | None = None  # train up to this many iterations instead
     # from now on, when an environment fails: stop, or rebuild it and continue
     on_env_error: Literal["stop", "reset"] | None = None
@@ -30,13 +30,4 @@ def main(words: list[str]) -> None:
     asked = parse(Resume, words, "resume")
     from langevinrl.runs.train import resume
 
-    show(
-        resume(
-            asked.folder,
-            asked.iterations,
-            on_env_error=asked.on_env_error,
-            env=asked.env,
-            trust=asked.trust,
-            accept_changes=asked.accept_changes,
-        )
-    )
+    show(resume(**vars(asked)))

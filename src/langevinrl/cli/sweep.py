@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
@@ -32,18 +32,19 @@ class Backends:
     retries: int = 1  # further tries of a job that failed
     keep_replay: bool = False  # keep the replay of finished runs, to train them further
 
-    def options(self) -> dict[str, object]:
+    def options(self) -> dict[str, Any]:
         """Return the options of the chosen backend."""
         if self.retries < 0 or self.gpus < 0 or (self.workers is not None and self.workers < 1):
             raise UserError("--retries and --gpus count from 0, --workers from 1")
         if not 0 < self.hours < 10_000:
             raise UserError(f"--hours is {self.hours}; expected more than 0, less than 10000")
-        shared = {"backend": self.backend, "retries": self.retries, "keep_replay": self.keep_replay}
-        if self.backend == "local":
-            return {**shared, "workers": self.workers}
-        if self.backend == "ray":
-            return {**shared, "gpus": self.gpus, "address": self.address}
-        return {**shared, "gpus": self.gpus, "partition": self.partition, "hours": self.hours}
+        own = {
+            "local": ["workers"],
+            "ray": ["gpus", "address"],
+            "slurm": ["gpus", "partition", "hours"],
+        }
+        names = ["backend", "retries", "keep_replay", *own[self.backend]]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ def main(words: list[str]) -> None:
 
     options = asked.backends.options()
     if asked.what.is_dir():
-        folder = go_on(SweepFolder(asked.what), trust=asked.trust, **options)  # type: ignore[arg-type]  # one dict of several types
+        folder = go_on(SweepFolder(asked.what), trust=asked.trust, **options)
     else:
         out = asked.out or Path("sweeps") / asked.what.stem
         grid = read_grid(asked.what, trust=asked.trust)
         per_process = asked.backends.seeds_per_process
-        folder = sweep(grid, out, seeds_per_process=per_process, **options)  # type: ignore[arg-type]
+        folder = sweep(grid, out, seeds_per_process=per_process, **options)
     print(f"{folder.path}\nSee it with: langevinrl report {shlex.quote(str(folder.path))}")
     exit_if_failed(folder)
 

@@ -16,7 +16,6 @@ from langevinrl.cli import agents
 from langevinrl.cli.forms import parse, show
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig, agent_class, agent_fields
-from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import Spec
 
 
@@ -37,7 +36,7 @@ def main(words: list[str]) -> None:
         agents.main([])
         print("\nAll fields of one: langevinrl train AGENT --help")
         raise SystemExit(0 if words[:1] in (["-h"], ["--help"]) else 2)
-    config, overwrite = read_form(words[0], words[1:])
+    config, overwrite = read(words[0], words[1:])
     from langevinrl.runs.train import train
 
     show(train(config, overwrite=overwrite))
@@ -48,30 +47,25 @@ def _read_file(path: Path, words: list[str]) -> RunConfig:
 
     The flags are searched as text, because they can be parsed only after the agent is imported.
     """
-    config = RunConfig.parse(Path(os.path.realpath(path)))  # the user's own file may be a link
-    named = any(word == "--env" or word.startswith("--env=") for word in words)
-    names = importing_names(config.agent, "", {}) if named else config.imported()
-    require_trusted(path, names, "--trust" in words)
-    return config
+    named = any(word.partition("=")[0] == "--env" for word in words)
+    real = Path(os.path.realpath(path))  # the user's own file may be a link
+    return RunConfig.read(real, trust="--trust" in words, import_env=not named)
 
 
 def _preset(words: list[str]) -> str | None:
     """Return the preset given as a flag; it determines the defaults of all other flags."""
     for word, following in pairwise([*words, ""]):
-        if word == "--preset":
-            return following
-        if word.startswith("--preset="):
-            return word.partition("=")[2]
+        flag, equals, value = word.partition("=")
+        if flag == "--preset":
+            return value if equals else following
     return None
 
 
-def read(what: str, words: list[str]) -> RunConfig:
-    """Return the run described by an agent's name or a configuration file, and flags."""
-    return read_form(what, words)[0]
+def read(what: str, words: list[str]) -> tuple[RunConfig, bool]:
+    """Return the run that an agent's name or a configuration file and flags describe.
 
-
-def read_form(what: str, words: list[str]) -> tuple[RunConfig, bool]:
-    """Return that run, and whether it may overwrite another."""
+    The second value is whether it may overwrite another.
+    """
     if what.endswith(".json"):
         run = dataclasses.replace(_read_file(Path(what), words), out=None)
         if _preset(words) is not None:

@@ -15,13 +15,12 @@ from langevinrl.cli.forms import parse
 class Tune:
     """Search for good hyperparameters; the same command continues a search or joins it."""
 
-    file: tyro.conf.Positional[Path]  # a TOML or JSON file with base, space and seeds
+    search: tyro.conf.Positional[Path]  # a TOML or JSON file with base, space and seeds
     trials: int = 50  # in total
     # the last evaluation's mean over all seeds, or its gain on the first per second
     objective: Literal["return", "return-per-second"] = "return"
-    seconds: float | None = (
-        None  # end each run after that long, so that fast settings are preferred
-    )
+    # end each run after that long, so that fast settings are preferred
+    seconds: float | None = None
     workers: int | None = None  # trials at a time; by default one per core or GPU
     out: Path | None = None  # folder of the search; by default tune/NAME of the file
     # import the agents and environments that the file or folder names; needed once
@@ -32,12 +31,5 @@ def main(words: list[str]) -> None:
     asked = parse(Tune, words, "tune")
     from langevinrl.sweeps.tune import tune
 
-    tune(
-        asked.file,
-        asked.out or Path("tune") / asked.file.stem,
-        trials=asked.trials,
-        objective=asked.objective,
-        seconds=asked.seconds,
-        workers=asked.workers,
-        trust=asked.trust,
-    )
+    out = asked.out or Path("tune") / asked.search.stem
+    tune(**vars(asked) | {"out": out})

@@ -14,7 +14,7 @@ from langevinrl.cli.forms import parse
 class Video:
     """Record episodes of a trained agent as an MP4."""
 
-    folder: tyro.conf.Positional[Path]  # the run folder
+    path: tyro.conf.Positional[Path]  # the run folder
     episodes: int = 1  # played one after the other by the first trained seed
     out: Path | None = None  # default: DIR/video.mp4
     camera: str | None = None  # a camera of the MuJoCo model, by name or number
@@ -28,14 +28,4 @@ def main(words: list[str]) -> None:
     asked = parse(Video, words, "video")
     from langevinrl.runs.video import record_video
 
-    print(
-        record_video(
-            asked.folder,
-            asked.out,
-            episodes=asked.episodes,
-            seed=asked.seed,
-            camera=asked.camera,
-            env=asked.env,
-            trust=asked.trust,
-        )
-    )
+    print(record_video(**vars(asked)))

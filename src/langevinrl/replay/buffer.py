@@ -38,8 +38,6 @@ class Replay:
 
         `reward_norm`: divide sampled rewards by `reward_size`.
         """
-        if capacity < num_envs:
-            raise UserError(f"{field('capacity', capacity)} is less than {num_envs} environments")
         self.capacity, self.num_envs, self.columns = capacity, num_envs, columns or {}
         self.size = self.position = 0
         self.generators = [np.random.default_rng([seed, 0x5EED]) for seed in seeds]
@@ -66,8 +64,6 @@ class Replay:
 
     def add(self, transition: Transition) -> None:
         """Store one step of E environments in place of the oldest rows."""
-        if transition.reward.shape[1] != self.num_envs:
-            raise ValueError(f"{transition.reward.shape[1]} environments, not {self.num_envs}")
         if self.size:
             self._store_final(self._newest_rows(), self.newest, transition.obs)
         rows = (self.position + np.arange(self.num_envs)) % self.capacity

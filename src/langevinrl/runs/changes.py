@@ -15,18 +15,11 @@ def changed_fields(before: dict[str, Any] | None, now: RunConfig) -> dict[str, t
     """Return the fields that affect learning and differ from the checkpoint, with both values."""
     if before is None:  # a checkpoint of format 0, or one made without a run
         return {}
-    present = json.loads(json.dumps(dataclasses.asdict(now)))
-    own, present_own = before.get("hyperparameters", {}), {}
-    if before.get("agent") == now.agent:
-        present_own = json.loads(json.dumps(agent_fields(now.make_agent(Spec(1, 1)))))
-    pairs = {name: (before[name], value) for name, value in present.items() if name in before}
-    del pairs["hyperparameters"]
-    pairs |= {name: (own[name], value) for name, value in present_own.items() if name in own}
-    return {
-        n: pair
-        for n, pair in pairs.items()
-        if n not in FIELDS_BESIDE_LEARNING and pair[0] != pair[1]
-    }
+    own = agent_fields(now.make_agent(Spec(1, 1)))
+    present = json.loads(json.dumps(dataclasses.asdict(now) | own))
+    past = before | before.get("hyperparameters", {})
+    compared = present.keys() & past.keys() - FIELDS_BESIDE_LEARNING - {"hyperparameters"}
+    return {n: (past[n], new) for n, new in present.items() if n in compared and past[n] != new}
 
 
 def require_unchanged(before: dict[str, Any] | None, now: RunConfig, place: str) -> None:

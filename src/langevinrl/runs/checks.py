@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -34,10 +34,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "schedule_scale": (1e-3, 1),  # scales noise rates up to 0.999, which must stay below 1
     **dict.fromkeys(("num_levels", "steps_per_level", "num_steps", "flow_steps"), (1, WIDEST)),
     "num_ascent_steps": (1, WIDEST),
+    "initial_alpha": (LEAST_FLOAT, MOST_FLOAT),  # its logarithm is learned
 }
-# Fields whose message names both limits.
-BOUNDED = ("seed", "gamma", "target_rate", "statistics_rate", "schedule_scale")
-POSITIVE = ("initial_alpha",)  # its logarithm is learned
 EVEN = ("embedding_size",)  # half sines, half cosines
 
 
@@ -74,23 +72,17 @@ def _mistake(name: str, value: Any, hint: Any) -> str:
         return f"{name} has no numbers; expected at least one"
     whole = hint is not float
     least, most = RANGES.get(name, (1, MOST_INT) if whole else (0, MOST_FLOAT))
-    for number in _numbers(value):
+    for number in value if isinstance(value, tuple) else (value,):
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            continue
         if not least <= number <= most:  # also true for NaN
-            limits = f"at most {most}" if number > most else f"at least {least}"
-            limits = f"from {least} to {most}" if name in BOUNDED else limits
-            return f"{name} is {short(value)}; expected a finite number {limits}"
+            limit = f"at most {most}" if number > most else f"at least {least}"
+            return f"{name} is {short(value)}; expected a finite number {limit}"
         if name in EVEN and number % 2:
             return f"{name} is {short(value)}; expected an even number: half sines, half cosines"
-        if 0 < abs(number) < LEAST_FLOAT or (number == 0 and name in POSITIVE):
+        if 0 < abs(number) < LEAST_FLOAT:
             return f"{name} is {short(value)}; expected a larger number: this is 0 in 32 bits"
     return ""
-
-
-def _numbers(value: Any) -> Iterable[float]:
-    """Yield the numbers in a value, which may be a number, a tuple or neither."""
-    for item in value if isinstance(value, tuple) else (value,):
-        if isinstance(item, int | float) and not isinstance(item, bool):
-            yield item
 
 
 def short(value: Any) -> str:

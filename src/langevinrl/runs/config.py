@@ -103,11 +103,6 @@ class RunConfig:
         return math.ceil(_set(self.warmup) / self.num_envs)
 
     @property
-    def rows_per_iteration(self) -> int:
-        """Transitions drawn from the replay buffer for the updates of one iteration."""
-        return _set(self.batch_size) * self.updates_per_iteration
-
-    @property
     def length(self) -> int:
         """Number of iterations: as given, or as long as the paper trains on this task."""
         task = self.env.split("-v")[0]
@@ -157,7 +152,8 @@ class RunConfig:
         values: dict[str, Any] = presets.RUN_DEFAULTS
         if missing and isinstance(self.agent, str):
             with contextlib.suppress(UserError):
-                values = presets.run_values(agent_class(self.agent), self.preset)
+                kind = agent_class(self.agent)
+                values = values | presets.preset_values(self.agent, kind, self.preset)
         return dataclasses.replace(self, **{name: values[name] for name in missing})
 
     def _normalised(self) -> RunConfig:
@@ -216,24 +212,25 @@ class RunConfig:
         """Build the agent for a task of these sizes."""
         require_none(self._agent_mistakes())
         kind = agent_class(self.agent)
-        values = presets.agent_values(kind, self.preset) | plain(self.hyperparameters)
-        agent: Agent = kind(spec=spec, **values)
+        agent: Agent = kind(spec=spec, **self._agent_values(kind))
         return agent
+
+    def _agent_values(self, kind: type[Any]) -> dict[str, Any]:
+        """Return the agent's fields that the preset or the user sets."""
+        given = presets.preset_values(self.agent, kind, self.preset)
+        own = {name: given[name] for name in given if name not in presets.RUN_DEFAULTS}
+        return own | plain(self.hyperparameters)
 
     def _agent_mistakes(self) -> list[str]:
         """Check the agent's name, its preset and its hyperparameters."""
         try:
             kind = agent_class(self.agent)
+            given = self._agent_values(kind)
         except UserError as error:
             return [str(error)]
         known = [f.name for f in dataclasses.fields(kind) if f.name != "spec"]
-        found = presets.preset_mistakes(self.agent, kind, self.preset, known)
-        if found:
-            return found
-        given = presets.agent_values(kind, self.preset) | plain(self.hyperparameters)
         values = {name: value for name, value in given.items() if name in known}
-        strange = [name for name in given if name not in known]
-        found = [unknown(f"field of {self.agent}", str(name), known) for name in strange]
+        found = [unknown(f"field of {self.agent}", n, known) for n in given if n not in known]
         found += field_mistakes(kind, values)
         # Last, because an agent compares its fields with each other.
         return found or collect_errors(kind, spec=Spec(1, 1), **values)
@@ -251,10 +248,14 @@ class RunConfig:
             raise UserError(f"{path} is there already: another process has just made it")
 
     @classmethod
-    def read(cls, path: Path, *, trust: bool = False) -> RunConfig:
-        """Read a configuration whose names may be imported (`storage.trust`)."""
+    def read(cls, path: Path, *, trust: bool = False, import_env: bool = True) -> RunConfig:
+        """Read a configuration whose names may be imported (`storage.trust`).
+
+        Without `import_env` the environment is not, because another replaces it.
+        """
         config = cls.parse(path)
-        require_trusted(path, config.imported(), trust)
+        names = config.imported() if import_env else importing_names(config.agent, "", {})
+        require_trusted(path, names, trust)
         return config
 
     @classmethod

@@ -17,29 +17,20 @@ def parse_kwargs(words: list[str]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if word.lstrip().startswith("{"):
-            table |= _read_object(word)
-        elif equals and name.isidentifier():
-            table[name] = _read_value(value)
+        if equals and name.isidentifier():
+            table[name] = PYTHON_WORDS.get(value, _read_json(value, value))
+        elif isinstance(own := _read_json(word, None), dict):
+            table |= own
         else:
             raise ValueError(f"{word!r} is neither key=value nor a JSON object")
     return table
 
 
-def _read_object(word: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads(word))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{word!r} is not JSON: {error}") from error
-
-
-def _read_value(text: str) -> Any:
-    if text in PYTHON_WORDS:
-        return PYTHON_WORDS[text]
+def _read_json(text: str, default: Any) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return default
 
 
 def write_kwargs(table: dict[str, Any]) -> list[str]:

@@ -16,8 +16,6 @@ from langevinrl.storage.files import write_text
 from langevinrl.storage.folder import RunFolder
 from langevinrl.types import Array, Batch
 
-MOST_ROWS = 1_000  # of a batch listed in a report
-
 
 class BadNumberError(UserError):
     """Training produced NaN or infinity; `report` describes the update, for a file."""
@@ -39,8 +37,7 @@ def require_finite_update(update: LastUpdate, seeds: list[int]) -> dict[str, np.
     """Return the metrics of an update; raise, with a report on the batch, if one is not finite."""
     values = {name: np.asarray(value) for name, value in update.metrics.items()}
     for name, value in values.items():
-        if not np.isfinite(value).all():
-            s = int(np.flatnonzero(~np.isfinite(value))[0])
+        if (s := _bad_seed(value)) is not None:
             raise BadNumberError(
                 f"{name} of seed {seeds[s]} became {value[s]} at iteration {update.iteration}. "
                 f"{_advice()}",
@@ -51,8 +48,7 @@ def require_finite_update(update: LastUpdate, seeds: list[int]) -> dict[str, np.
 
 def require_finite_actions(action: np.ndarray, iteration: int, seeds: list[int]) -> None:
     """Refuse actions that are not finite."""
-    if not np.isfinite(action).all():
-        s = int(np.argwhere(~np.isfinite(action))[0][0])
+    if (s := _bad_seed(action)) is not None:
         raise BadNumberError(
             f"the weights of seed {seeds[s]} draw actions that are not finite after iteration "
             f"{iteration}. {_advice()}"
@@ -62,12 +58,18 @@ def require_finite_actions(action: np.ndarray, iteration: int, seeds: list[int])
 def require_finite_state(arrays: dict[str, np.ndarray], iteration: int, seeds: list[int]) -> None:
     """Refuse to save weights, targets or optimiser state that are not finite."""
     for name, array in arrays.items():
-        if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-            s = int(np.argwhere(~np.isfinite(array))[0][0])
+        if (s := _bad_seed(array)) is not None:
             raise BadNumberError(
                 f"{name} of seed {seeds[s]} is not finite at iteration {iteration}, so nothing is "
                 f"saved. {_advice()}"
             )
+
+
+def _bad_seed(array: np.ndarray) -> int | None:
+    """Return the first index of an array (S, ...) with a number that is not finite, if any."""
+    if np.isfinite(array).all():
+        return None
+    return int(np.argwhere(~np.isfinite(array))[0][0])
 
 
 def _advice() -> str:
@@ -94,13 +96,12 @@ def _report(
     """Describe one seed's update: its metrics, and range and mean of each column of its batch."""
     columns = update.batch._asdict()
     columns |= columns.pop("extra")
-    rows = np.asarray(columns.pop("row"))[seed_index]
+    del columns["row"]
     return {
         "iteration": update.iteration,
         "seed": seed,
         "metrics": {name: str(value[seed_index]) for name, value in metrics.items()},
         "batch": {name: _describe(np.asarray(c)[seed_index]) for name, c in columns.items()},
-        "rows": rows[:MOST_ROWS].tolist(),
     }
 
 

@@ -95,15 +95,10 @@ class Policy:
         """Return actions (B, A) in the agent's box for rows (B, O)."""
         seeds = row_seeds(rows, mode, self.generator)
         # Padding to a power of two lets one compiled program serve many batch sizes.
-        missing = padded_size(len(rows)) - len(rows)
+        missing = (1 << max(0, len(rows) - 1).bit_length()) - len(rows)
         if missing:
             rows = np.pad(rows, ((0, missing), (0, 0)))
             seeds = np.pad(seeds, (0, missing))
         act = compile_once(seeded_action, self.agent, mode)
         action = np.asarray(act(self._state_of(seed_index), rows, seeds))
         return action[: len(rows) - missing]
-
-
-def padded_size(num_rows: int) -> int:
-    """Return the smallest power of two that is at least `num_rows`."""
-    return 1 << max(0, num_rows - 1).bit_length()

@@ -1,15 +1,14 @@
-"""Presets: named values for fields of an agent and of its run."""
+"""Presets, and the evaluations a run has by default."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from langevinrl.errors import UserError, field, unknown
+from langevinrl.errors import UserError, unknown
 
 PAPER = "paper"  # the preset every agent has: its defaults
 # The run's fields that an agent (`run_defaults`) or a preset may set, with the paper's values.
 RUN_DEFAULTS: dict[str, Any] = {"warmup": 30_000, "batch_size": 256, "reward_norm": False}
-
 
 # Evaluation in the paper and its released code.
 PAPER_EVALUATIONS, PAPER_EPISODES = 40, 20
@@ -17,20 +16,13 @@ EVALUATIONS, LEAST_EPISODES = 20, 3  # by default
 EPISODE_STEPS = 1_000  # assumed where no limit is registered
 
 
-def preset_names(kind: type[Any]) -> list[str]:
-    """List the presets of an agent; an agent need not have any but its defaults."""
-    return [PAPER, *getattr(kind, "presets", {})]
-
-
-def run_values(kind: type[Any], preset: str | None) -> dict[str, Any]:
-    """Return the values that a preset, else the agent, else the paper gives the run's fields."""
-    own = getattr(kind, "run_defaults", {}) | _preset(kind, preset)
-    return {name: own.get(name, value) for name, value in RUN_DEFAULTS.items()}
-
-
-def agent_values(kind: type[Any], preset: str | None) -> dict[str, Any]:
-    """Return the values that a preset gives the agent's own fields."""
-    return {n: value for n, value in _preset(kind, preset).items() if n not in RUN_DEFAULTS}
+def preset_values(agent: str, kind: type[Any], preset: str | None) -> dict[str, Any]:
+    """Return the values of fields of the agent and the run that a preset sets, else the agent."""
+    known = {PAPER: {}} | getattr(kind, "presets", {})
+    name = PAPER if preset is None else str(preset)
+    if name not in known:
+        raise UserError(unknown(f"preset of {agent}", name, known))
+    return dict(getattr(kind, "run_defaults", {}) | known[name])
 
 
 def default_evaluation(
@@ -56,43 +48,3 @@ def longest_episode(env: str) -> int:
 
     spec = gym.registry.get(env.rpartition(":")[2])
     return (spec.max_episode_steps if spec else None) or EPISODE_STEPS
-
-
-def preset_mistakes(agent: str, kind: type[Any], preset: str | None, known: list[str]) -> list[str]:
-    """Return a sentence for a preset that does not exist, or for each field it cannot set.
-
-    `known` are the agent's own fields.
-    """
-    names = preset_names(kind)
-    if preset is not None and preset not in names:
-        return [_retired(agent, preset) or unknown(f"preset of {agent}", preset, names)]
-    settable = [*known, *RUN_DEFAULTS]
-    tables = {
-        f"field in preset {preset!r}": (_preset(kind, preset), settable),
-        f"field in run_defaults of {agent}": (getattr(kind, "run_defaults", {}), RUN_DEFAULTS),
-    }
-    return [
-        unknown(what, name, allowed)
-        for what, (table, allowed) in tables.items()
-        for name in table
-        if name not in allowed
-    ]
-
-
-def _preset(kind: type[Any], preset: str | None) -> dict[str, Any]:
-    if preset in (None, PAPER):
-        return {}
-    if preset not in preset_names(kind):
-        raise UserError(unknown("preset", str(preset), preset_names(kind)))
-    return dict(kind.presets[preset])
-
-
-def _retired(agent: str, preset: str) -> str:
-    """Return what to write instead of a preset that existed before version 0.2, if it is one."""
-    if preset not in ("fast", "fast-balance"):
-        return ""
-    instead = field("preset", "short")
-    if agent == "nclql":
-        more = f" with {field('n_step', 3)} and {field('spread', 0.1)}"
-        instead = "the agent nclql-auto" + (more if preset == "fast-balance" else "")
-    return f"preset {preset!r} of {agent} was removed in version 0.2; use {instead}"

@@ -19,7 +19,6 @@ from langevinrl.runs.config import RunConfig
 from langevinrl.storage import checkpoint
 from langevinrl.storage.folder import STATE, RunFolder
 from langevinrl.storage.saved import read_weights, write_weights
-from langevinrl.storage.trust import importing_names, require_trusted
 from langevinrl.types import PyTree
 
 
@@ -61,8 +60,7 @@ def read_model(path: str | Path, env: EnvSource | None = None, trust: bool = Fal
     """
     folder = RunFolder(path)
     folder.require_config()
-    config = RunConfig.parse(folder.config)
-    require_trusted(folder.path, importing_names(config.agent, "", {}), trust)
+    config = RunConfig.read(folder.config, trust=trust, import_env=False)
     saved = read_weights(folder)
     require_unchanged(saved.config, config, str(folder.config))
     spaces = _parse_spaces(saved.metadata.get("spaces"), folder)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langevinrl.errors import Interrupted, free_signals
 from langevinrl.runs.callbacks import Callback
@@ -32,25 +32,8 @@ class StopOnSignal(Callback):
 
     def __init__(self) -> None:
         self.received: list[int] = []
-        self.old: dict[int, Any] = {}  # handlers to restore
         self.lock = threading.Lock()  # held while a signal is sent again, and to end that
-        self.listening = False
-
-    def listen(self) -> None:
-        """Install the handlers; outside the main thread, where Python allows none, do nothing."""
-        if threading.current_thread() is not threading.main_thread():
-            return
         self.listening = True
-        for number in free_signals():
-            self.old[number] = signal.signal(number, self.receive)
-
-    def leave(self) -> None:
-        """Restore the previous handlers."""
-        with self.lock:
-            self.listening = False
-        for number, handler in self.old.items():
-            signal.signal(number, handler)
-        self.old = {}
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -80,11 +63,16 @@ def listening() -> Iterator[StopOnSignal]:
     """Treat signals as requests to stop; as a decorator, while a function runs."""
     signals = StopOnSignal()
     _HANDLERS.append(signals)
-    signals.listen()
+    # Python allows handlers in the main thread only.
+    numbers = free_signals() if threading.current_thread() is threading.main_thread() else []
+    old = {number: signal.signal(number, signals.receive) for number in numbers}
     try:
         yield signals
     finally:
-        signals.leave()
+        with signals.lock:
+            signals.listening = False
+        for number, handler in old.items():
+            signal.signal(number, handler)
         _HANDLERS.remove(signals)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from langevinrl.storage.locks import FolderLock
 from langevinrl.storage.metadata import require_metadata
 from langevinrl.storage.reserve import lock_run, require_available, reserve
 from langevinrl.storage.run_log import require_same_logs
-from langevinrl.storage.trust import importing_names, require_outside, require_trusted
+from langevinrl.storage.trust import require_outside
 
 
 @listening()
@@ -62,11 +63,8 @@ def train(
     folder.shown = str(given.with_name(folder.path.name) if numbered else given)
     run.config = dataclasses.replace(config, out=str(folder))
     prepare = PrepareFolder(folder, held, new=True, trusted=config.imported())
-    try:
+    with held if lock is None else nullcontext():
         return finish(run, prepare, None, callbacks, quiet)
-    finally:
-        if lock is None:
-            held.release()
 
 
 def _build(
@@ -121,7 +119,7 @@ def resume(
     config = read_config(folder, trust, env)
     trusted = config.imported() if env in (None, config.env) else []
     held = lock_run(folder, lock)
-    try:
+    with held if lock is None else nullcontext():
         saved = _last_checkpoint(folder, config, accept_changes)
         changes = {"iterations": iterations, "eval_every": eval_every, "on_env_error": on_env_error}
         config = _resume_config(config, folder, saved, changes)
@@ -130,9 +128,6 @@ def resume(
         del saved  # the run drops it once restored, so that memory holds one replay, not two
         prepare = PrepareFolder(folder, held, new=False, trusted=trusted)
         return finish(run, prepare, logs, callbacks, quiet)
-    finally:
-        if lock is None:
-            held.release()
 
 
 def _last_checkpoint(
@@ -175,14 +170,9 @@ def read_config(
     If `env` replaces its environment, the environment's name need not be trusted.
     """
     folder.require_config()
-    config = RunConfig.parse(folder.config)
-    if env is None:
-        require_trusted(folder.path, config.imported(), trust)
-        return config
     if isinstance(env, str):
         require_outside(folder.path, env)
-    require_trusted(folder.path, importing_names(config.agent, "", {}), trust)
-    return config
+    return RunConfig.read(folder.config, trust=trust, import_env=env is None)
 
 
 def _require_never_saved(folder: RunFolder, config: RunConfig) -> None:
