@@ -30,14 +30,11 @@ def run(script: str, place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_script_without_a_main_guard_raises_with_advice(tmp_path: Path) -> None:
+def test_a_script_needs_a_main_guard_but_not_close(tmp_path: Path) -> None:
     done = run(IMPORT + START, tmp_path)
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode != 0 and "EnvError: 'Pendulum-v1': environment 0 of seed 0" in last
     assert 'belongs under `if __name__ == "__main__":`' in last
-
-
-def test_a_script_with_a_main_guard_ends_without_close(tmp_path: Path) -> None:
     guarded = 'if __name__ == "__main__":\n    ' + START + "    print(envs.reset().shape)\n"
     done = run(IMPORT + guarded, tmp_path)
     assert done.returncode == 0 and done.stdout == "(1, 2, 3)\n", done.stderr
@@ -46,8 +43,6 @@ def test_a_script_with_a_main_guard_ends_without_close(tmp_path: Path) -> None:
 HANGING = """
 import os, time
 import numpy as np
-import pytest
-import toys
 import toys
 from langevinrl.envs import workers
 from langevinrl.envs.vector import VectorEnv
@@ -83,24 +78,18 @@ def test_hanging_workers_end_after_the_run_was_killed(tmp_path: Path) -> None:
     assert len(pids) == 4 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_close_does_not_wait_for_a_dead_worker() -> None:
+@pytest.mark.parametrize("state", ["dead", "busy"])
+def test_close_does_not_wait_for_a_dead_or_busy_worker(state: str) -> None:
     envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
     assert isinstance(envs.vector, Workers)
     envs.reset()
-    first, second = envs.vector.processes
-    os.kill(first.pid or 0, signal.SIGKILL)
+    if state == "dead":
+        os.kill(envs.vector.processes[0].pid or 0, signal.SIGKILL)
+    else:
+        envs.vector.pipes[0].send(("step", np.zeros(1, np.float32)))
     began = time.monotonic()
-    envs.close()
+    envs.close(terminate=state == "busy")
     assert time.monotonic() - began < 10
-    assert not second.is_alive()
-
-
-def test_close_does_not_wait_for_a_pending_step() -> None:
-    envs = VectorEnv("Pendulum-v1", [0], 2, asynchronous=True)
-    assert isinstance(envs.vector, Workers)
-    envs.reset()
-    envs.vector.pipes[0].send(("step", np.zeros(1, np.float32)))
-    envs.close(terminate=True)
     assert not any(process.is_alive() for process in envs.vector.processes)
 
 

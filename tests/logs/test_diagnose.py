@@ -13,7 +13,7 @@ import pytest
 from tiny import lql_config as config
 
 from langevinrl.logs import diagnose
-from langevinrl.runs.train import resume, train
+from langevinrl.runs.train import train
 from langevinrl.samplers.langevin import constant_plan, path_gradients
 from langevinrl.types import Array, Spec
 
@@ -87,11 +87,3 @@ def test_logging_does_not_affect_learning(tmp_path: Path) -> None:
     last = [(run / "metrics.jsonl").read_text().splitlines()[-1] for run in (often, once)]
     assert last[0] == last[1]
     assert "sampler/score_norm" in json.loads(last[0])
-
-
-def test_a_resumed_run_logs_the_same(tmp_path: Path) -> None:
-    whole = train(config(tmp_path / "whole", iterations=6, log_every=1), quiet=True)
-    part = train(config(tmp_path / "part", iterations=3, log_every=1), quiet=True)
-    resume(part, 6, quiet=True)
-    one, other = ((run / "metrics.jsonl").read_text() for run in (whole, part))
-    assert one == other and "rollout/ep_rew_mean" in one

@@ -33,28 +33,15 @@ def test_the_mean_is_over_the_last_hundred_of_each_seed() -> None:
     assert stats.means(1)["rollout/ep_rew_mean"] == -1.0
 
 
-def restored(saved: EpisodeStats, exact: bool) -> EpisodeStats:
-    stats = EpisodeStats((1, 2))
-    stats.restore(json.loads(json.dumps(saved.metadata())), exact)
-    return stats
-
-
-def test_metadata_restores_everything() -> None:
-    stats = EpisodeStats((1, 2))
-    step(stats, [0.1, 0.2], [True, False])
-    again = restored(stats, exact=True)
-    for one in (stats, again):
-        step(one, [0.3, 0.7], [True, True])
-    assert again.metadata() == stats.metadata()
-    assert again.means(0) == stats.means(0)
-
-
-def test_unfinished_episodes_are_dropped_if_environments_restart() -> None:
-    stats = EpisodeStats((1, 2))
+@pytest.mark.parametrize(("exact", "unfinished"), [(True, (101.0, 2)), (False, (1.0, 1))])
+def test_unfinished_episodes_are_restored_unless_environments_restart(
+    exact: bool, unfinished: tuple[float, int]
+) -> None:
+    stats, again = EpisodeStats((1, 2)), EpisodeStats((1, 2))
     step(stats, [5.0, 100.0], [True, False])
-    again = restored(stats, exact=False)
+    again.restore(json.loads(json.dumps(stats.metadata())), exact)
     step(again, [1.0, 1.0], [True, True])
-    assert list(again.recent[0]) == [(5.0, 1), (1.0, 1), (1.0, 1)]
+    assert list(again.recent[0]) == [(5.0, 1), (1.0, 1), unfinished]
 
 
 def test_a_run_logs_episode_statistics_of_each_seed(tiny_run: Path) -> None:

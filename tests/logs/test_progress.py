@@ -22,23 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_without_a_terminal_there_is_a_line_per_evaluation(
-    capsys: pytest.CaptureFixture[str], clock: list[float]
-) -> None:
-    line = ProgressLine("lql Hopper-v4", total=1000, start=0)
-    clock[0] = 30.0  # warm-up and compilation
-    line.evaluation(50, 1.0, 0.5)
-    line.advance(100)
-    clock[0] += 10.0
-    line.advance(200)
-    line.evaluation(200, 12.34, 0.5)
-    line.close()
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == "lql Hopper-v4  50/1000  return 1.0 ± 0.5"
-    assert second == "lql Hopper-v4  200/1000  10.0 it/s  1.3 min left  return 12.3 ± 0.5"
-
-
-def test_without_a_terminal_there_is_a_line_per_minute(
+def test_without_a_terminal_there_is_a_line_per_minute_and_per_evaluation(
     capsys: pytest.CaptureFixture[str], clock: list[float]
 ) -> None:
     line = ProgressLine("lql Hopper-v4", total=1000, start=0)
@@ -48,6 +32,7 @@ def test_without_a_terminal_there_is_a_line_per_minute(
     for second in range(130, 260):
         clock[0] = float(second)
         line.advance(second - 129)
+    line.evaluation(130, 12.34, 0.5)
     line.close()
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -55,6 +40,7 @@ def test_without_a_terminal_there_is_a_line_per_minute(
         "lql Hopper-v4  0/1000  warm-up 120/1000",
         "lql Hopper-v4  51/1000  1.0 it/s  15.8 min left",
         "lql Hopper-v4  111/1000  1.0 it/s  14.8 min left",
+        "lql Hopper-v4  130/1000  1.0 it/s  14.5 min left  return 12.3 ± 0.5",
     ]
 
 
@@ -107,19 +93,16 @@ def test_time_left_in_words(seconds: float, words: str) -> None:
     assert time_left(seconds) == words
 
 
-def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    line = ProgressLine("lql Hopper-v4", total=10, start=0, quiet=True)
-    line.advance(1)
-    line.evaluation(1, 0.0, 0.0)
-    line.close()
-    assert capsys.readouterr().out == ""
-
-
-def print_lines() -> None:
-    line = ProgressLine("lql Hopper-v4", total=10, start=0)
+def print_lines(quiet: bool = False) -> None:
+    line = ProgressLine("lql Hopper-v4", total=10, start=0, quiet=quiet)
     for iteration in range(3):
         line.evaluation(iteration, 1.0, 0.5)
     line.close()
+
+
+def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_lines(quiet=True)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("console", ["closed pipe", "full device", "closed stream"])

@@ -142,11 +142,6 @@ def _shape(space: spaces.Space[Any]) -> tuple[int, ...]:
     return space.shape
 
 
-def _choices(space: spaces.Discrete | spaces.MultiDiscrete) -> np.ndarray:
-    """Return the number of values of each entry."""
-    return np.ravel(space.n if isinstance(space, spaces.Discrete) else space.nvec)
-
-
 def _part(space: Composed, obs: Any, key: Any, where: str) -> Any:
     """Return one part of a Dict or Tuple observation."""
     wanted = Mapping if isinstance(space, spaces.Dict) else Sequence
@@ -204,7 +199,7 @@ def _one_hot(
     space: spaces.Discrete | spaces.MultiDiscrete, rows: np.ndarray, where: str
 ) -> np.ndarray:
     """Return integers (B, K) as K one-hot blocks side by side."""
-    choices = _choices(space)
+    choices = np.ravel(space.n if isinstance(space, spaces.Discrete) else space.nvec)
     rows = rows - np.ravel(space.start)
     if ((rows < 0) | (rows >= choices)).any():
         raise UserError(f"{where} holds a value outside of {space}")

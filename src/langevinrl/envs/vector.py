@@ -185,13 +185,13 @@ class VectorEnv:
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the observations and every environment's arrays, for a checkpoint."""
         named = {"obs": self.obs}
-        for i, state in enumerate(self._env_states()):
+        for i, state in enumerate(self.call("env_state")):
             named |= {f"{i}/{name}": a for name, a in (state.arrays if state else {}).items()}
         return named
 
     def metadata(self) -> list[dict[str, Any] | None]:
         """Return the JSON part of every environment's state; None if it is unknown."""
-        return [state.metadata if state else None for state in self._env_states()]
+        return [state.metadata if state else None for state in self.call("env_state")]
 
     def restore(
         self, arrays: dict[str, np.ndarray], metadata: list[dict[str, Any] | None], restart: int
@@ -211,9 +211,6 @@ class VectorEnv:
         self._require_answers(self.vector.ask("restore", states))
         self.obs = obs
         return True
-
-    def _env_states(self) -> list[EnvState | None]:
-        return self.call("env_state")
 
     def call(self, name: str) -> list[Any]:
         """Return an attribute of each environment, or the result if it is a method."""

@@ -131,8 +131,10 @@ def _make(factory: EnvFactory, camera: str | None) -> gym.Env[Any, Any]:
     view: dict[str, Any] = {}
     if camera is not None:
         view = {"camera_id": int(camera)} if camera.isdigit() else {"camera_name": camera}
+    function = factory.function if isinstance(factory, FunctionFactory) else factory
+    is_gym = isinstance(factory, GymFactory)
     try:
-        if _takes_render_mode(factory):
+        if is_gym or "render_mode" in inspect.signature(function).parameters:
             return factory(render_mode=RGB, **view)  # type: ignore[call-arg]
         made = factory()
         if made.render_mode == RGB and not view:
@@ -148,13 +150,6 @@ def _make(factory: EnvFactory, camera: str | None) -> gym.Env[Any, Any]:
     except (gym.error.Error, ImportError, AttributeError) as error:
         raise UserError(f"cannot render {name!r}: {one_line(error)}. {_advice(error)}") from error
     raise UserError(f"{name!r} cannot render: let its function take render_mode and pass it on")
-
-
-def _takes_render_mode(factory: EnvFactory) -> bool:
-    function = factory.function if isinstance(factory, FunctionFactory) else factory
-    return (
-        isinstance(factory, GymFactory) or "render_mode" in inspect.signature(function).parameters
-    )
 
 
 def _choose_camera(envs: VectorEnv, camera: str | None, follow: bool) -> None:
