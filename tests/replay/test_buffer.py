@@ -28,21 +28,6 @@ def filled(capacity: int, steps: int, seeds: tuple[int, ...] = (0,)) -> Replay:
     return ring
 
 
-def test_a_full_buffer_overwrites_the_oldest_rows() -> None:
-    ring = filled(capacity=5, steps=4)  # eight transitions, two a step, across the seam
-    np.testing.assert_array_equal(ring.rings["reward"][0], [5, 6, 7, 3, 4])
-    assert (ring.size, ring.position) == (5, 3)
-    np.testing.assert_array_equal(ring.rings["obs"][0, 1], [6, 6])
-    np.testing.assert_array_equal(ring.next_obs(np.array([[1]]))[0, 0], [6.5, 6.5])
-
-
-def test_only_filled_rows_are_sampled() -> None:
-    ring = filled(capacity=100, steps=3)
-    batch = ring.sample(500)
-    assert set(np.unique(batch.reward)) == set(range(6))
-    assert ring.size == 6
-
-
 def test_a_batch_has_whole_transitions_and_the_seed_axis_first() -> None:
     batch = filled(capacity=50, steps=10, seeds=(0, 1)).sample(7)
     assert batch.obs.shape == batch.next_obs.shape == (2, 7, 2)
@@ -71,26 +56,6 @@ def test_a_seed_samples_the_same_alone_or_with_others() -> None:
         many, one = among.sample(16), alone.sample(16)
         np.testing.assert_array_equal(many.row[1], one.row[0])
         assert (many.row[0] != many.row[1]).any()
-
-
-def test_an_extra_column_starts_as_its_source_and_can_be_rewritten() -> None:
-    ring = Replay(SPEC, 10, (0, 1), {"improved": "action"}, num_envs=2)
-    for number in range(3):
-        ring.add(step(number, num_seeds=2))
-    batch = ring.sample(4)
-    np.testing.assert_array_equal(batch.extra["improved"], batch.action)
-    new = np.array([[[10.0]], [[20.0]]], np.float32) + np.zeros((2, 4, 1), np.float32)
-    row = np.array([[0, 2, 3, 3], [1, 2, 5, 0]])
-    ring.rewrite(row, {"improved": new})
-    np.testing.assert_array_equal(
-        ring.rings["improved"][0, :, 0], [10, -1, 10, 10, -4, -5] + [0] * 4
-    )
-    lane = [20, 20, 20, -1003, -1004, 20, 0, 0, 0, 0]
-    np.testing.assert_array_equal(ring.rings["improved"][1, :, 0], lane)
-    np.testing.assert_array_equal(ring.rings["action"][0, :6, 0], [0, -1, -2, -3, -4, -5])
-    for number in range(3, 6):  # an overwritten row starts as its source again
-        ring.add(step(number, num_seeds=2))
-    np.testing.assert_array_equal(ring.rings["improved"][0, :2], ring.rings["action"][0, :2])
 
 
 def test_num_bytes_is_the_size_of_its_arrays() -> None:

@@ -69,11 +69,6 @@ def test_the_td_target_is_the_n_step_target() -> None:
     assert float(target[0]) == pytest.approx(0.2 * (1 + 0.5 * 2 + 0.25 * 4) + 0.5**3 * 10)
 
 
-def test_more_steps_than_the_ring_holds_end_at_the_newest() -> None:
-    rows = by_row(ring_of(*[(1.0, 1.0, False)] * 9), 1000, 1.0)  # the newest is row 0
-    assert rows == [(1, 1, 9), (4, 1, 9), (3, 1, 9), (2, 1, 9)]
-
-
 def tiny(**fields: Any) -> RunConfig:
     return RunConfig(
         "toys:golden", agent="lql", hyperparameters={"hidden": (4, 4), "num_steps": 2},

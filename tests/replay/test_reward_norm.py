@@ -67,12 +67,6 @@ def test_zero_rewards_stay_finite_until_a_reward_arrives() -> None:
     assert replay.sample(100).reward.max() == 1.0
 
 
-def test_rewards_are_unchanged_by_default() -> None:
-    replay = Replay(SPEC, 100, [0])
-    add(replay, np.array([[8.0, 8.0]]))
-    assert (replay.sample(4).reward == 8.0).all() and np.isnan(replay.reward_size).all()
-
-
 def test_checkpoint_keeps_the_size() -> None:
     replay = filled(np.stack([some_rewards(1)[0], np.zeros(40)]))
     replay.sample(4)

@@ -93,7 +93,7 @@ def test_a_task_outside_the_paper_needs_a_length() -> None:
         ("seed", 2**32, "at most 4294967295"),
         ("num_envs", True, "expected int"),
         ("async_envs", "no", "expected bool"),
-        ("action_bound", 0.0, "no room"),
+        ("action_bound", 0.0, "action_bound is 0.0; expected a finite number at least 1e-37"),
         ("action_bound", float("inf"), "finite"),
         ("warmup", 255, "less than one batch"),
         ("capacity", 29_999, "is less than warmup=30000"),

@@ -34,6 +34,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "schedule_scale": (1e-3, 1),  # scales noise rates up to 0.999, which must stay below 1
     **dict.fromkeys(("num_levels", "steps_per_level", "num_steps", "flow_steps"), (1, WIDEST)),
     "num_ascent_steps": (1, WIDEST),
+    "action_bound": (LEAST_FLOAT, MOST_FLOAT),
     "initial_alpha": (LEAST_FLOAT, MOST_FLOAT),  # its logarithm is learned
 }
 EVEN = ("embedding_size",)  # half sines, half cosines

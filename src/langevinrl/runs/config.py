@@ -103,6 +103,11 @@ class RunConfig:
         return math.ceil(_set(self.warmup) / self.num_envs)
 
     @property
+    def rows_per_iteration(self) -> int:
+        """Transitions drawn from the replay buffer for the updates of one iteration."""
+        return _set(self.batch_size) * self.updates_per_iteration
+
+    @property
     def length(self) -> int:
         """Number of iterations: as given, or as long as the paper trains on this task."""
         task = self.env.split("-v")[0]
@@ -128,12 +133,14 @@ class RunConfig:
         require_none(self.mistakes())
         run = self._normalised()
         every, episodes = run.evaluation
+        # Characters that every file system accepts.
+        agent, env = (re.sub(r"[^\w.-]+", "-", name).strip("-") for name in (run.agent, run.env))
         return dataclasses.replace(
             run,
             iterations=run.length,
             eval_every=every,
             eval_episodes=episodes,
-            out=run.out or run.default_folder(),
+            out=run.out or f"runs/{agent}-{env}-{run.seed}",
             hyperparameters=agent_fields(run.make_agent(Spec(1, 1))),
         )
 
@@ -143,15 +150,11 @@ class RunConfig:
         return presets.default_evaluation(self.preset, self.env, iterations, transitions)
 
     def with_defaults(self) -> RunConfig:
-        """Return the run with the preset's or the agent's values for fields that were not given.
-
-        The agent's own fields follow when it is built.  `mistakes` reports an unknown agent or
-        preset.
-        """
+        """Return the run with the preset's or the agent's values for fields that were not given."""
         missing = [name for name in presets.RUN_DEFAULTS if getattr(self, name) is None]
         values: dict[str, Any] = presets.RUN_DEFAULTS
         if missing and isinstance(self.agent, str):
-            with contextlib.suppress(UserError):
+            with contextlib.suppress(UserError):  # `mistakes` reports it
                 kind = agent_class(self.agent)
                 values = values | presets.preset_values(self.agent, kind, self.preset)
         return dataclasses.replace(self, **{name: values[name] for name in missing})
@@ -177,18 +180,11 @@ class RunConfig:
             found += run._agent_mistakes()
         return found
 
-    def default_folder(self) -> str:
-        """Return runs/AGENT-ENV-SEED, in characters that every file system accepts."""
-        agent, env = (re.sub(r"[^\w.-]+", "-", name).strip("-") for name in (self.agent, self.env))
-        return f"runs/{agent}-{env}-{self.seed}"
-
     def _size_mistakes(self) -> list[str]:
         """Check fields that must fit each other."""
         found = []
         if self.env.startswith(":"):
             found.append(f"env is {self.env!r}; expected a Gymnasium id or module:function")
-        if self.action_bound == 0:
-            found.append(f"{field('action_bound', 0)} leaves no room to act")
         warmup = field("warmup", self.warmup)
         if _set(self.warmup) < _set(self.batch_size):
             found.append(f"{warmup} is less than one batch of {self.batch_size}")

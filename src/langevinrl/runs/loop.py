@@ -149,7 +149,7 @@ class Run:
         if warming_up:
             return StepInfo(True, 0, self.state, {})
         batch = self.replay.sample(
-            (config.batch_size or 0) * config.updates_per_iteration,
+            config.rows_per_iteration,
             n_step=config.n_step,
             gamma=discount_of(self.agent, config.n_step),
         )
