@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import signal
 from pathlib import Path
@@ -13,6 +11,7 @@ import jax
 import numpy as np
 import probes
 import pytest
+from same_end import assert_same_end, read_logs
 
 from langevinrl.envs.vector import VectorEnv
 from langevinrl.errors import UserError
@@ -21,7 +20,7 @@ from langevinrl.runs.config import RunConfig
 from langevinrl.runs.finish import Stopped
 from langevinrl.runs.loop import Run, StepInfo
 from langevinrl.storage import checkpoint
-from langevinrl.storage.folder import METADATA, RunFolder
+from langevinrl.storage.folder import RunFolder
 
 NCLQL = {"agent": "nclql", "hyperparameters": {"hidden": (8, 8), "num_levels": 3}}
 
@@ -33,26 +32,6 @@ def config(env: str, out: Path | None = None, **changes: Any) -> RunConfig:
         "agent": "lql", "hyperparameters": {"hidden": (8, 8)},
     }  # fmt: skip
     return RunConfig(env, out=str(out), **(fields | changes))
-
-
-def read_logs(folder: Path) -> tuple[list[dict[str, str]], str]:
-    """Return both logs without times."""
-    with (folder / "evaluations.csv").open() as file:
-        rows = [{k: v for k, v in r.items() if k != "wall_seconds"} for r in csv.DictReader(file)]
-    return rows, (folder / "metrics.jsonl").read_text()
-
-
-def assert_same_end(one: Path, other: Path) -> None:
-    """Compare arrays byte by byte, and metadata and logs without times."""
-    paths = [RunFolder(folder).saved_checkpoints()[-1] for folder in (one, other)]
-    for group in ("state", "replay", "envs"):
-        a, b = ((path / f"{group}.safetensors").read_bytes() for path in paths)
-        assert a == b, group
-    metadata = [json.loads((path / METADATA).read_text()) for path in paths]
-    for table in metadata:
-        del table["wall_seconds"], table["logs"]
-    assert metadata[0] == metadata[1]
-    assert read_logs(one) == read_logs(other)
 
 
 def test_a_resumed_run_equals_an_uninterrupted_one_byte_by_byte(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """SIGKILL at random moments of a run that saves all the time: resumed, it equals an unbroken one.
 
-Eight kills of one small run; `make soak` kills a hundred times, over agents, seeds and processes.
+Three kills of one small run, eight in the slow tests; `make soak` kills a hundred times, over
+agents, seeds and processes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_loop import assert_same_end
+import pytest
+from same_end import assert_same_end
 
 # One process loads everything and forks each life of the run, so that a life costs little more
 # than its steps.  JAX has not begun to work when it forks, and has no threads yet.
@@ -21,9 +23,10 @@ from langevinrl.runs.config import RunConfig
 from langevinrl.storage.folder import RunFolder
 from langevinrl.runs.train import resume, train
 
+KILLS = int(sys.argv[1])
 PLAN = dict(
-    agent="lql", hyperparameters={"hidden": (8,)}, iterations=400, warmup=40, batch_size=8,
-    capacity=150, num_envs=2, seeds=1, eval_every=100, eval_episodes=1, checkpoint_every=2,
+    agent="lql", hyperparameters={"hidden": (4,)}, iterations=50 * KILLS, warmup=40, batch_size=8,
+    capacity=150, num_envs=2, seeds=1, eval_every=50, eval_episodes=1, checkpoint_every=2,
     log_every=5,
 )
 
@@ -56,17 +59,18 @@ def live(folder, callbacks):
 
 draw, kills = random.Random(3), 0
 assert live("whole", [])
-while kills < 8 and not live("cut", [Doom(draw.uniform(0.0, 0.15))]):
+while kills < KILLS and not live("cut", [Doom(draw.uniform(0.0, 0.15))]):
     kills += 1
 assert live("cut", [])
 print("kills", kills)
 """
 
 
-def test_run_killed_repeatedly_ends_like_an_uninterrupted_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [3, pytest.param(8, marks=pytest.mark.slow)])
+def test_run_killed_repeatedly_ends_like_an_uninterrupted_one(tmp_path: Path, kills: int) -> None:
     path = os.pathsep.join([*sys.path, str(Path(__file__).parent.parent)])
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT],
+        [sys.executable, "-W", "ignore", "-c", SCRIPT, str(kills)],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
@@ -74,5 +78,5 @@ def test_run_killed_repeatedly_ends_like_an_uninterrupted_one(tmp_path: Path) ->
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout.split()[-1]) == 8
+    assert int(done.stdout.split()[-1]) == kills
     assert_same_end(tmp_path / "whole", tmp_path / "cut")

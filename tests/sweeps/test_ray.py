@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ray_cluster import RayCluster, ray_cluster
-from sweeping import TINY, assert_same, tiny_configs, until
+from sweeping import TINY, assert_same, run_in_this_process, tiny_configs, until
 
 from langevinrl.errors import UserError
 from langevinrl.storage.folder import RunFolder
@@ -62,8 +62,7 @@ def test_jobs_of_a_lost_node_continue_exactly(cluster: RayCluster, tmp_path: Pat
     assert all(job.done for job in jobs)
     resumed = [job for job in jobs if RunFolder(job.folder).resumes.exists()]
     assert len(resumed) == 1  # the one that was on the lost node
-    sweep(configs, tmp_path / "local", quiet=True, seeds_per_process="one")
-    assert_same(out, tmp_path / "local")
+    assert_same(out, run_in_this_process(configs, tmp_path / "local"))
 
 
 def test_wrong_ray_address_gives_one_sentence(tmp_path: Path) -> None:

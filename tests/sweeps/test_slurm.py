@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from processes import with_variable
 from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
-from sweeping import TINY, assert_same, tiny_configs, until
+from sweeping import TINY, assert_same, run_in_this_process, tiny_configs, until
 
 from langevinrl.errors import UserError
 from langevinrl.storage.folder import RunFolder
@@ -45,8 +45,7 @@ def cluster() -> Iterator[SlurmCluster]:
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same runs, never cut, on this machine."""
     out = tmp_path_factory.mktemp("sweep") / "local"
-    sweep(tiny_configs(1, **LONG), out, quiet=True, seeds_per_process="one")
-    return out
+    return run_in_this_process(tiny_configs(2, **LONG), out)
 
 
 def has_begun(job: Job) -> bool:
@@ -66,7 +65,7 @@ def test_preempted_job_saves_is_queued_again_and_continues_exactly(
     cluster: SlurmCluster, local: Path, tmp_path: Path
 ) -> None:
     """One gets SLURM's warning, the other is put back by its administrator."""
-    out, configs = tmp_path / "slurm", tiny_configs(1, **LONG)
+    out, configs = tmp_path / "slurm", tiny_configs(2, **LONG)
     warned, requeued = jobs = list(SweepFolder.write(out, configs).jobs.values())
 
     def disturb() -> None:
@@ -90,7 +89,7 @@ def test_ctrl_c_keeps_slurm_jobs_and_they_are_not_queued_twice(
     cluster: SlurmCluster, tmp_path: Path
 ) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job may lack
-    out, configs = tmp_path / "slurm", tiny_configs(1, **LONG)
+    out, configs = tmp_path / "slurm", tiny_configs(2, **LONG)
     jobs = list(SweepFolder.write(out, configs).jobs.values())
 
     def interrupt() -> None:
@@ -107,15 +106,13 @@ def test_ctrl_c_keeps_slurm_jobs_and_they_are_not_queued_twice(
     assert len(list((out / "slurm").glob("*_submitted.pkl"))) == len(jobs)
 
 
-def test_preempted_job_continues_exactly_with_the_local_executor(
-    local: Path, tmp_path: Path
-) -> None:
+def test_preempted_job_continues_exactly_with_the_local_executor(tmp_path: Path) -> None:
     out, configs = tmp_path / "submitit", tiny_configs(1, **LONG)
-    jobs = list(SweepFolder.write(out, configs).jobs.values())
+    (job,) = SweepFolder.write(out, configs).jobs.values()
 
     def warn() -> None:
-        until(lambda: has_begun(jobs[0]))
-        number = (jobs[0].state / NUMBER).read_text().strip()
+        until(lambda: has_begun(job))
+        number = (job.state / NUMBER).read_text().strip()
         [process] = with_variable("SUBMITIT_LOCAL_JOB_ID", number)
         os.kill(process, signal.SIGUSR2)
 
@@ -123,8 +120,8 @@ def test_preempted_job_continues_exactly_with_the_local_executor(
     thread.start()
     sweep(configs, out, backend="slurm", cluster="local", quiet=True, seeds_per_process="one")
     thread.join()
-    assert resumed_from(jobs[0]) > 0
-    assert_same(out, local)
+    assert resumed_from(job) > 0
+    assert_same(out, run_in_this_process(configs, tmp_path / "calm"))
 
 
 def test_missing_slurm_gives_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

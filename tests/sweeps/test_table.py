@@ -20,7 +20,7 @@ from langevinrl.sweeps.table import SweepTable, describe, speed_of
 @pytest.fixture
 def jobs(tmp_path: Path) -> list[Job]:
     """Four jobs of twelve iterations, of which none has begun."""
-    return list(SweepFolder.write(tmp_path / "sweep", tiny_configs()).jobs.values())
+    return list(SweepFolder.write(tmp_path / "sweep", tiny_configs(4)).jobs.values())
 
 
 def tell(job: Job, name: str, **news: object) -> None:
