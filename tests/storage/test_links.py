@@ -24,8 +24,7 @@ from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config, read_grid
 from langevinrl.sweeps.job import run_job
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import find_slots
-from langevinrl.sweeps.workers import Workers
+from langevinrl.sweeps.slots import Workers, find_slots
 
 REFUSED = "is a link: a run or sweep uses only files inside its folder"
 FILES = [

@@ -19,11 +19,11 @@ from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.grid import make_config
 from langevinrl.sweeps.local import _LocalSweep
 from langevinrl.sweeps.queue import SweepFolder
+from langevinrl.sweeps.slots import Workers
 from langevinrl.sweeps.start import go_on, sweep
-from langevinrl.sweeps.workers import Workers
 
 Sweeper = subprocess.Popen[str]
-LONG = {"iterations": 600, "eval_every": 300, "checkpoint_every": 20}
+LONG = {"iterations": 400, "eval_every": 400, "checkpoint_every": 40}
 
 
 def start(configs: list[RunConfig], out: Path, *words: str) -> Sweeper:

@@ -107,7 +107,7 @@ def test_ctrl_c_keeps_slurm_jobs_and_they_are_not_queued_twice(
 
 
 def test_preempted_job_continues_exactly_with_the_local_executor(tmp_path: Path) -> None:
-    out, configs = tmp_path / "submitit", tiny_configs(1, **LONG)
+    out, configs = tmp_path / "submitit", tiny_configs(1, **LONG | {"iterations": 1_000})
     (job,) = SweepFolder.write(out, configs).jobs.values()
 
     def warn() -> None:

@@ -47,7 +47,7 @@ def test_search_writes_its_best_run(tmp_path: Path) -> None:
 
 def test_killed_trial_is_continued(tmp_path: Path) -> None:
     out = tmp_path / "tune"
-    long = {**TINY, "iterations": 1_000, "eval_every": 500, "checkpoint_every": 20}
+    long = {**TINY, "iterations": 400, "eval_every": 400, "checkpoint_every": 20}
     search = Search(long, SEARCH.space, (0,))
     TuneFolder.write(out, search, "return", None)
     trial = subprocess.Popen([sys.executable, "-m", "langevinrl.sweeps.trial", str(out)])

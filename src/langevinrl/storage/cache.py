@@ -24,7 +24,8 @@ def use_cache(place: Path | None = None) -> Path | None:
     from jax.experimental.compilation_cache import compilation_cache
 
     chosen = jax.config.values["jax_compilation_cache_dir"]
-    if not _is_on() or (place is None and chosen):
+    is_off = os.environ.get(VARIABLE, "").lower() in ("off", "0", "no", "false")
+    if is_off or (place is None and chosen):
         return None
     parent = cache_folder() if place is None else place
     if parent is None:
@@ -64,7 +65,3 @@ def _is_private(folder: Path) -> bool:
 def cache_folder() -> Path | None:
     """Return $LANGEVINRL_CACHE, $XDG_CACHE_HOME/langevinrl or ~/.cache/langevinrl."""
     return user_folder(VARIABLE, "XDG_CACHE_HOME", ".cache")
-
-
-def _is_on() -> bool:
-    return os.environ.get(VARIABLE, "").lower() not in ("off", "0", "no", "false")

@@ -35,9 +35,7 @@ from langevinrl.storage.folder import (
     REPLAY,
     RunFolder,
     checkpoint_name,
-    draft_of,
     is_our_checkpoint,
-    spare_of,
 )
 from langevinrl.storage.manifest import (
     DamagedError,
@@ -66,7 +64,7 @@ def save(folder: RunFolder, iteration: int, checkpoint: CheckpointData, *, keep:
     """
     place = require_inside(folder.path, folder.checkpoints)
     final = place / checkpoint_name(iteration)
-    draft, spare = draft_of(final), spare_of(final)
+    draft, spare = place / f".{final.name}.partial", final.with_suffix(".old")
     try:
         place.mkdir(exist_ok=True)  # not its parents: a run folder that was removed is an error
         for stale in place.glob(".*.partial"):  # of a crash; removed first, as the disk may be full

@@ -164,7 +164,7 @@ class RunFolder:
     def saved_checkpoints(self) -> list[Path]:
         """Return whole checkpoints, oldest first; the spare of an iteration comes before it."""
         require_inside(self.path, self.checkpoints)
-        found = [path for path in self.checkpoints.glob("*") if _is_whole(path)]
+        found = [path for path in self.checkpoints.glob("[!.]*") if is_our_checkpoint(path)]
         return sorted(found, key=lambda path: (int(path.stem), not path.suffix))
 
     def describe_saved(self) -> str:
@@ -188,24 +188,9 @@ def checkpoint_name(iteration: int) -> str:
     return f"{iteration:09d}"
 
 
-def draft_of(checkpoint: Path) -> Path:
-    """Return the folder a checkpoint is written to before it gets its name."""
-    return checkpoint.with_name(f".{checkpoint.name}.partial")
-
-
-def spare_of(checkpoint: Path) -> Path:
-    """Return the folder that keeps a checkpoint while another replaces it."""
-    return checkpoint.with_suffix(".old")
-
-
 def is_our_checkpoint(path: Path) -> bool:
-    """Return whether a folder has the name of a checkpoint: whole, spare or partial."""
+    """Return whether a folder has the name of a checkpoint, of its spare or of its draft."""
     ours = re.fullmatch(r"\d{9,}(\.old)?|\.\d{9,}\.partial", path.name)
-    return bool(ours) and path.is_dir() and not path.is_symlink()
-
-
-def _is_whole(path: Path) -> bool:
-    ours = re.fullmatch(r"\d{9,}(\.old)?", path.name)
     return bool(ours) and path.is_dir() and not path.is_symlink()
 
 

@@ -32,7 +32,7 @@ def require_metadata(metadata: dict[str, Any], config: RunSizes) -> None:
             lambda value: is_count(value) and value == done,
             f"{done}, which follows from step",
         ),
-        "wall_seconds": (_is_time, "a number of seconds"),
+        "wall_seconds": (lambda value: is_number(value) and value >= 0, "a number of seconds"),
         "logs": (_is_table_of_digests, "sizes and digests of the logs"),
         "envs": (lambda value: _is_list_of(dict | None, value, num_envs), f"{num_envs} states"),
         "episodes": (lambda value: isinstance(value, dict | None), "a table"),
@@ -73,10 +73,6 @@ def is_number(value: Any) -> bool:
     """Return whether a value is a finite number that a float can hold."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and abs(value) < 1e300
-
-
-def _is_time(value: Any) -> bool:
-    return is_number(value) and value >= 0
 
 
 def _is_table_of_digests(value: Any) -> bool:

@@ -28,14 +28,6 @@ def write_weights(
 
     run: the folder of the run the weights are of, where learning can go on
     """
-    _require_model_folder(folder)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    metadata = {"iteration": iteration, "spaces": spaces, "run": str(Path(run).absolute())}
-    arrays = {STATE: checkpoint.name_leaves(state)}
-    checkpoint.save(folder, iteration, CheckpointData(arrays, metadata, config))
-
-
-def _require_model_folder(folder: RunFolder) -> None:
     if folder.path.suffix == ".zip":
         raise UserError(f"a model is saved as a folder: write save({str(folder.path)[:-4]!r})")
     if folder.path.exists() and not folder.path.is_dir():
@@ -45,6 +37,10 @@ def _require_model_folder(folder: RunFolder) -> None:
             f"{folder} already holds a run or a sweep, which saving would destroy; a run folder is "
             "its own saved model: Model.load reads it"
         )
+    folder.path.mkdir(parents=True, exist_ok=True)
+    metadata = {"iteration": iteration, "spaces": spaces, "run": str(Path(run).absolute())}
+    arrays = {STATE: checkpoint.name_leaves(state)}
+    checkpoint.save(folder, iteration, CheckpointData(arrays, metadata, config))
 
 
 def read_weights(folder: RunFolder) -> CheckpointData:

@@ -22,7 +22,7 @@ from langevinrl.storage import cache, checkpoint, trust
 from langevinrl.storage.folder import DONE, PROGRAMS, PROGRESS, RunFolder
 from langevinrl.storage.locks import FolderLock, LostLockError, acquire
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import stay_on
+from langevinrl.sweeps.slots import enter_slot
 
 Outcome: TypeAlias = Literal["done", "failed", "refused", "stopped", "busy"]
 # Exit codes of a job's process.  A refused job, such as a mistake in its fields, is not retried.
@@ -151,12 +151,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("sweep")
     parser.add_argument("id")
     parser.add_argument("--keep-replay", action="store_true")
-    parser.add_argument("--cores", default="", help="processors to use, as 0,1")
-    parser.add_argument("--trust", action="store_true", help="import what the sweep names")
-    asked = parser.parse_args(words)
-    stay_on(asked.cores)
-    if asked.trust:
-        trust.search_here()
+    asked = enter_slot(parser, words)
     sys.exit(EXITS[run_job(asked.sweep, asked.id, asked.keep_replay, trusted=asked.trust)])
 
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from langevinrl.storage.files import open_regular
 from langevinrl.sweeps.job import EXITS
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import find_slots, fit_slots
+from langevinrl.sweeps.slots import LOG, PAUSE, Workers, find_slots, fit_slots
 from langevinrl.sweeps.table import SweepTable
-from langevinrl.sweeps.workers import LOG, PAUSE, Workers
 
 RETRY_SECONDS = 2.0  # before a job that another process holds is checked again
 

@@ -45,6 +45,13 @@ class Job:
     folder: Path
     state: Path
 
+    @classmethod
+    def below(cls, root: Path, id_: str, name: str, config: RunConfig) -> Job:
+        """Return the job of a sweep or search whose run folder has this name."""
+        folder = require_inside(root, root / JOBS / name)
+        state = require_inside(root, root / JOB_STATE / id_)
+        return cls(id_, dataclasses.replace(config, out=str(folder)), folder, state)
+
     @property
     def errors(self) -> list[Path]:
         """Error files, one per failed try."""
@@ -133,10 +140,7 @@ class SweepFolder:
     def _job(self, id_: str, config: RunConfig) -> Job:
         if not re.fullmatch(r"[\w-]+", id_) or not re.fullmatch(r"[\w.:-]+", config.agent):
             raise ValueError(f"job {id_!r} of {config.agent!r} would be outside of the sweep")
-        folder = require_inside(self.path, self.path / JOBS / _name(id_, config))
-        state = require_inside(self.path, self.path / JOB_STATE / id_)
-        config = dataclasses.replace(config, out=str(folder))
-        return Job(id_, config, folder, state)
+        return Job.below(self.path, id_, _name(id_, config), config)
 
 
 def _is_foreign(entry: Path) -> bool:

@@ -13,9 +13,8 @@ from typing import Any
 from langevinrl.errors import UserError
 from langevinrl.sweeps.job import Outcome, run_job
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import PROCESS, Slot
+from langevinrl.sweeps.slots import PAUSE, PROCESS, Slot, import_extra
 from langevinrl.sweeps.table import SweepTable
-from langevinrl.sweeps.workers import PAUSE
 
 LOST_NODES = 10  # times that a job may lose its node before it is given up
 SAVE_SECONDS = 60.0  # that jobs have to save when the sweep is stopped
@@ -36,7 +35,8 @@ def run_on_ray(
 
     needs: bytes of each job's replay, requested from the scheduler
     """
-    ray = import_ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = import_extra("ray", "ray")
     _connect(ray, address)
     table = SweepTable(jobs, int(ray.cluster_resources().get("CPU", 1)), quiet)
     try:
@@ -135,12 +135,3 @@ def _require_answer(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
         raise UserError(f"no Ray cluster answers at {address}: {error}") from error
-
-
-def import_ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise UserError(f"cannot use Ray ({error}): pip install 'langevinrl[ray]'") from error
-    return ray

@@ -1,21 +1,31 @@
-"""Slots for jobs on this machine: a share of the processors, or a GPU."""
+"""Slots for jobs on this machine, a share of the processors or a GPU, and processes in them."""
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from langevinrl.errors import UserError
+from langevinrl.errors import Interrupted, UserError, free_signals
 from langevinrl.replay.memory import free_memory
 from langevinrl.runs.config import RunConfig
+from langevinrl.storage.files import open_append
+from langevinrl.storage.trust import search_here
 
 # Two processes with a core each do half as much again as one process with two cores: the matrices
 # are too small to be split.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 ONE_XLA_THREAD = "--xla_cpu_multi_thread_eigen=false"
+LOG = "log.txt"  # output of a process
+PAUSE = 0.5  # seconds between checks of processes
 PROCESS = 0.6e9  # bytes of a run's process without its replay: JAX, its programs, MuJoCo
 
 
@@ -57,10 +67,16 @@ def usable_cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def stay_on(cores: str) -> None:
-    """Restrict this process to processors, given as 0,1, before JAX starts and counts them."""
-    if cores and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
+def enter_slot(parser: argparse.ArgumentParser, words: list[str] | None) -> argparse.Namespace:
+    """Parse the words of a process in a slot; stay on its cores, before JAX counts them."""
+    parser.add_argument("--cores", default="", help="processors to use, as 0,1")
+    parser.add_argument("--trust", action="store_true", help="import what the folder names")
+    asked = parser.parse_args(words)
+    if asked.cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {int(core) for core in asked.cores.split(",")})
+    if asked.trust:
+        search_here()
+    return asked
 
 
 def visible_gpus(devices: Path = Path("/dev")) -> list[str]:
@@ -100,3 +116,73 @@ def fit_slots(slots: list[Slot], needs: Sequence[int], asked: bool) -> list[Slot
         raise UserError(f"{problem}. Try {what}")
     print(f"{problem}: {fitting} at a time.")
     return slots[:fitting]
+
+
+class Workers:
+    """Processes in slots; leaving the block ends all of them.
+
+    The first stop signal asks each to save and stop, the second kills it.
+    """
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.slots = slots
+        self.running: dict[int, tuple[subprocess.Popen[bytes], Any]] = {}  # with its task, by slot
+        self.signals: list[int] = []  # received
+
+    def __enter__(self) -> Workers:
+        self._old = {name: signal.signal(name, self._on_signal) for name in free_signals()}
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for process, _task in self.running.values():
+            process.kill()
+            process.wait()
+        for name, handler in self._old.items():
+            signal.signal(name, handler)
+
+    def _on_signal(self, number: int, _: Any) -> None:
+        self.signals.append(number)
+        for process, _task in self.running.values():
+            process.send_signal(signal.SIGTERM if len(self.signals) == 1 else signal.SIGKILL)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another process may be started."""
+        return not self.signals and len(self.running) < len(self.slots)
+
+    def start(self, task: Any, words: Sequence[str], log: Path) -> None:
+        """Run `python -m` with these words in a free slot; its output is appended to a file."""
+        free = next(index for index in range(len(self.slots)) if index not in self.running)
+        slot = self.slots[free]
+        with open_append(log) as file:
+            process = subprocess.Popen(
+                # -P: the current folder, which may be a received one, is not searched.
+                [sys.executable, "-P", "-m", *words, "--cores", ",".join(map(str, slot.cores))],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env=slot.environment(os.environ),
+                start_new_session=True,  # Ctrl-C reaches it through this process, once
+            )
+        self.running[free] = process, task
+
+    def collect(self) -> list[tuple[Any, int]]:
+        """Return the tasks whose process has ended, with its exit code."""
+        free = [slot for slot, (process, _) in self.running.items() if process.poll() is not None]
+        ended = [self.running.pop(slot) for slot in free]
+        return [(task, process.returncode) for process, task in ended]
+
+    def raise_if_stopped(self, next_step: str) -> None:
+        """Raise if a signal ended the work; `next_step` says how to continue."""
+        if self.signals:
+            raise Interrupted(f"Stopped; every run is saved.  {next_step}", self.signals[0])
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Import an optional package, or name the extra that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(
+            f"this needs {module} ({error}): pip install 'langevinrl[{extra}]'"
+        ) from error

@@ -14,7 +14,7 @@ from langevinrl.errors import UserError
 from langevinrl.storage.files import read_text
 from langevinrl.sweeps.job import Outcome, run_job
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import PROCESS, Slot
+from langevinrl.sweeps.slots import PROCESS, Slot, import_extra
 from langevinrl.sweeps.table import SweepTable
 
 LOGS = "slurm"  # folder for submitit's files, below the sweep's folder
@@ -98,16 +98,17 @@ def run_on_slurm(
             job.write(NUMBER, queued_as.job_id)
     table = SweepTable(jobs, len(jobs), quiet)
     if cluster == "local":
-        _watch(table, lambda: _are_running(submitted))
+        # Asks each job, so that none stays a zombie.
+        _watch(table, lambda: not all([job.done() for job in submitted]))
     else:
-        _watch(table, lambda: _are_queued(jobs))
+        _watch(table, lambda: bool(_queue() & {_number_of(job) for job in jobs}))
 
 
 def make_executor(
     folder: SweepFolder, cluster: str, need: int, hours: float, partition: str | None, gpus: int
 ) -> Any:
     """Return submitit's executor: one CPU per job, memory for its replay, a time limit."""
-    submitit = import_submitit()
+    submitit = import_extra("submitit", "slurm")
     try:
         executor = submitit.AutoExecutor(
             folder=folder.path / LOGS, cluster=cluster, slurm_max_num_timeout=MAX_TIMEOUTS
@@ -128,12 +129,11 @@ def make_executor(
 
 def _submit(executor: Any, tasks: list[SlurmTask]) -> list[Any]:
     """Queue the tasks; return submitit's jobs."""
-    failed = import_submitit().core.utils.FailedJobError
+    submitit = import_extra("submitit", "slurm")
     try:
-        queued: list[Any] = executor.submit_array(tasks)
-    except failed as error:  # a partition or a size that the cluster does not have
+        return list(executor.submit_array(tasks))
+    except submitit.core.utils.FailedJobError as error:  # no such partition, or jobs too large
         raise UserError(f"SLURM refuses the jobs: {error}") from error
-    return queued
 
 
 def _watch(table: SweepTable, is_working: Callable[[], bool]) -> None:
@@ -150,14 +150,6 @@ def _watch(table: SweepTable, is_working: Callable[[], bool]) -> None:
         table.close()
 
 
-def _are_queued(jobs: Sequence[Job]) -> bool:
-    return bool(_queue() & {_number_of(job) for job in jobs})
-
-
-def _are_running(submitted: Sequence[Any]) -> bool:
-    return not all([job.done() for job in submitted])  # asks each, so that none stays a zombie
-
-
 def _number_of(job: Job) -> str:
     path = job.state / NUMBER
     return read_text(path, "a job's number").strip() if path.exists() else ""
@@ -171,11 +163,3 @@ def _queue() -> set[str]:
     except (OSError, subprocess.TimeoutExpired):
         return set()
     return set(done.stdout.split())
-
-
-def import_submitit() -> Any:
-    try:
-        import submitit
-    except ImportError as error:
-        raise UserError(f"cannot use SLURM ({error}): pip install 'langevinrl[slurm]'") from error
-    return submitit

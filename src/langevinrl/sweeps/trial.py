@@ -15,11 +15,11 @@ from langevinrl.storage.checkpoint import keep_weights_only
 from langevinrl.storage.files import read_json
 from langevinrl.storage.folder import DONE, RunFolder
 from langevinrl.storage.locks import FolderLock
-from langevinrl.storage.trust import remember, search_here
+from langevinrl.storage.trust import remember
 from langevinrl.sweeps.grid import require_names
 from langevinrl.sweeps.job import EXITS, Outcome, lock_job, train_job
 from langevinrl.sweeps.queue import Job
-from langevinrl.sweeps.slots import stay_on
+from langevinrl.sweeps.slots import enter_slot
 from langevinrl.sweeps.tune import RUN, TuneFolder
 
 if TYPE_CHECKING:
@@ -98,12 +98,7 @@ def main(words: list[str] | None = None) -> None:
     """Run the process of one trial; its exit code is the outcome."""
     parser = argparse.ArgumentParser(prog="python -m langevinrl.sweeps.trial")
     parser.add_argument("folder")
-    parser.add_argument("--cores", default="", help="processors to use, as 0,1")
-    parser.add_argument("--trust", action="store_true", help="import what the search names")
-    asked = parser.parse_args(words)
-    stay_on(asked.cores)
-    if asked.trust:
-        search_here()
+    asked = enter_slot(parser, words)
     folder = TuneFolder(asked.folder)
     require_names(folder.path, [folder.search.base, folder.search.space], asked.trust)
     folder.requeue_interrupted()

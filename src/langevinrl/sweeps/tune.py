@@ -20,20 +20,13 @@ from rich.console import Console
 
 from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
-from langevinrl.storage.files import (
-    read_json,
-    read_text,
-    require_inside,
-    require_no_links,
-    write_text,
-)
+from langevinrl.storage.files import read_json, read_text, require_no_links, write_text
 from langevinrl.storage.folder import JOB_STATE, JOBS
 from langevinrl.storage.locks import is_locked
 from langevinrl.sweeps.grid import job_id, require_names
 from langevinrl.sweeps.queue import Job
-from langevinrl.sweeps.slots import Slot, find_slots
+from langevinrl.sweeps.slots import LOG, PAUSE, Slot, Workers, find_slots, import_extra
 from langevinrl.sweeps.space import Objective, Range, Search, read_search
-from langevinrl.sweeps.workers import LOG, PAUSE, Workers
 
 if TYPE_CHECKING:
     import optuna
@@ -94,9 +87,7 @@ class TuneFolder:
     def job(self, config: RunConfig) -> Job:
         """Return the job of a configuration: the same configuration has the same folder."""
         id_ = job_id(config)
-        folder = require_inside(self.path, self.path / JOBS / f"{config.agent}-{id_}")
-        state = require_inside(self.path, self.path / JOB_STATE / id_)
-        return Job(id_, dataclasses.replace(config, out=str(folder)), folder, state)
+        return Job.below(self.path, id_, f"{config.agent}-{id_}", config)
 
     def requeue_interrupted(self) -> None:
         """Queue the parameters of trials again whose process is gone.
@@ -201,10 +192,7 @@ def show_best(folder: TuneFolder, console: Console) -> RunConfig:
 
 
 def import_optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise UserError(f"cannot tune ({error}): pip install 'langevinrl[tune]'") from error
+    optuna = import_extra("optuna", "tune")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 
