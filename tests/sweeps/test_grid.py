@@ -39,7 +39,7 @@ def test_grid_is_the_product_of_axes_cases_and_seeds() -> None:
         ({"base": {"agent": "sac"}}, "needs an env"),
         ({"base": {**BASE, "agent": "sak"}}, "did you mean sac"),
         ({"base": {**BASE, "inverse_temprature": 1.0}}, "did you mean inverse_temperature"),
-        ({"base": {**BASE, "gamma": 2.0}}, "from 0 to 1"),
+        ({"base": {**BASE, "gamma": 2.0}}, "gamma is 2.0; expected"),
         ({"base": BASE, "axes": {"seed": [1, 2]}}, "listed as `seeds`"),
         ({"base": BASE, "axes": {"agent": "sac"}}, "expected a list"),
         ({"base": BASE, "axes": {"agent": []}}, "expected a list"),

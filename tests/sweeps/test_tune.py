@@ -81,7 +81,7 @@ def test_the_score_is_the_last_return_or_its_gain_per_second(tmp_path: Path) -> 
         ("[base]\n[space]\ngamma={low='a',high=1}", "expected two numbers"),
         ("seeds=3\n[base]\nenv='Pendulum-v1'\n[space]\ngamma=[0.5]", "different numbers"),
         ("[base]\n[space]\ngamma={low=0,high=1,log=true}", "0 < low < high"),
-        ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma={low=0.5,high=2.0}", "from 0 to"),
+        ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma={low=0.5,high=2.0}", "gamma is"),
         ("[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngama=[0.5]", "did you mean gamma"),
         ("seeds=[1,2,9]\n[base]\nenv='Pendulum-v1'\niterations=9\n[space]\ngamma=[0.5]", "equal"),
     ],

@@ -13,7 +13,7 @@ from typing import Any
 from langevinrl.errors import UserError
 from langevinrl.sweeps.job import Outcome, run_job
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import PAUSE, PROCESS, Slot, import_extra
+from langevinrl.sweeps.slots import PAUSE, PROCESS, Slot, needs_extra
 from langevinrl.sweeps.table import SweepTable
 
 LOST_NODES = 10  # times that a job may lose its node before it is given up
@@ -36,7 +36,8 @@ def run_on_ray(
     needs: bytes of each job's replay, requested from the scheduler
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray = import_extra("ray", "ray")
+    with needs_extra("ray"):
+        import ray
     _connect(ray, address)
     table = SweepTable(jobs, int(ray.cluster_resources().get("CPU", 1)), quiet)
     try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -178,11 +178,10 @@ class Workers:
             raise Interrupted(f"Stopped; every run is saved.  {next_step}", self.signals[0])
 
 
-def import_extra(module: str, extra: str) -> Any:
-    """Import an optional package, or name the extra that installs it."""
+@contextmanager
+def needs_extra(name: str) -> Iterator[None]:
+    """Name the extra to install if an import in the block fails."""
     try:
-        return importlib.import_module(module)
+        yield
     except ImportError as error:
-        raise UserError(
-            f"this needs {module} ({error}): pip install 'langevinrl[{extra}]'"
-        ) from error
+        raise UserError(f"{error}: pip install 'langevinrl[{name}]'") from error

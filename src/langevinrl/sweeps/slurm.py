@@ -14,7 +14,7 @@ from langevinrl.errors import UserError
 from langevinrl.storage.files import read_text
 from langevinrl.sweeps.job import Outcome, run_job
 from langevinrl.sweeps.queue import Job, SweepFolder
-from langevinrl.sweeps.slots import PROCESS, Slot, import_extra
+from langevinrl.sweeps.slots import PROCESS, Slot, needs_extra
 from langevinrl.sweeps.table import SweepTable
 
 LOGS = "slurm"  # folder for submitit's files, below the sweep's folder
@@ -108,7 +108,8 @@ def make_executor(
     folder: SweepFolder, cluster: str, need: int, hours: float, partition: str | None, gpus: int
 ) -> Any:
     """Return submitit's executor: one CPU per job, memory for its replay, a time limit."""
-    submitit = import_extra("submitit", "slurm")
+    with needs_extra("slurm"):
+        import submitit
     try:
         executor = submitit.AutoExecutor(
             folder=folder.path / LOGS, cluster=cluster, slurm_max_num_timeout=MAX_TIMEOUTS
@@ -129,7 +130,8 @@ def make_executor(
 
 def _submit(executor: Any, tasks: list[SlurmTask]) -> list[Any]:
     """Queue the tasks; return submitit's jobs."""
-    submitit = import_extra("submitit", "slurm")
+    with needs_extra("slurm"):
+        import submitit
     try:
         return list(executor.submit_array(tasks))
     except submitit.core.utils.FailedJobError as error:  # no such partition, or jobs too large

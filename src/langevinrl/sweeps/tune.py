@@ -25,7 +25,7 @@ from langevinrl.storage.folder import JOB_STATE, JOBS
 from langevinrl.storage.locks import is_locked
 from langevinrl.sweeps.grid import job_id, require_names
 from langevinrl.sweeps.queue import Job
-from langevinrl.sweeps.slots import LOG, PAUSE, Slot, Workers, find_slots, import_extra
+from langevinrl.sweeps.slots import LOG, PAUSE, Slot, Workers, find_slots, needs_extra
 from langevinrl.sweeps.space import Objective, Range, Search, read_search
 
 if TYPE_CHECKING:
@@ -192,7 +192,8 @@ def show_best(folder: TuneFolder, console: Console) -> RunConfig:
 
 
 def import_optuna() -> Any:
-    optuna = import_extra("optuna", "tune")
+    with needs_extra("tune"):
+        import optuna
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 
