@@ -72,9 +72,6 @@ class Recorder(gym.Env[np.ndarray, np.ndarray]):
     [
         ("nclql", {"num_levels": 3, "best_of": 2, **SMOOTH}),
         ("nclql-auto", {"evaluation": "draw"}),
-        ("sac", {}),
-        ("qsm", {"num_steps": 5, "best_of": 3}),
-        ("sdac", {"num_steps": 5, "best_of": 3}),
         ("mfp", {"flow_steps": 3, "best_of": 3}),
     ],
 )
