@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -13,8 +12,7 @@ import pytest
 from langevinrl import Model, cli
 from langevinrl.analysis.records import find_runs
 from langevinrl.errors import UserError
-from langevinrl.runs.config import RunConfig
-from langevinrl.storage.files import MAX_BYTES, read_json, read_text, write_text
+from langevinrl.storage.files import MAX_BYTES, read_text, write_text
 from langevinrl.storage.folder import RunFolder
 from langevinrl.sweeps.queue import SweepFolder
 
@@ -41,13 +39,6 @@ ODD: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_odd_configuration_gives_one_sentence(kind: str, tmp_path: Path) -> None:
-    ODD[kind](tmp_path / "config.json")
-    with pytest.raises(UserError, match=r"config\.json"):
-        RunConfig.parse(tmp_path / "config.json")
-
-
-@pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("verb", ["evaluate", "resume", "export", "train"])
 def test_every_verb_refuses_an_odd_configuration(
     kind: str, verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -58,6 +49,7 @@ def test_every_verb_refuses_an_odd_configuration(
         cli.main([verb, str(what)])
     said = capsys.readouterr().err
     assert caught.value.code == 2 and len(said.strip().splitlines()) == 1, said
+    assert "config.json" in said or verb == "train"  # whose file may be a link
     assert os.listdir(tmp_path) == ["config.json"]
 
 
@@ -112,8 +104,3 @@ def test_write_text_replaces_a_link_and_uses_default_permissions(tmp_path: Path)
     assert sorted(os.listdir(tmp_path)) == ["file", "outside"]
     with pytest.raises(UserError, match=r"cannot write .*: No such file"):
         write_text(tmp_path / "none" / "file", "new")
-
-
-def test_read_json_returns_the_content(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text(json.dumps({"ü": [1, None]}))
-    assert read_json(tmp_path / "x", "it") == {"ü": [1, None]}

@@ -211,11 +211,8 @@ def test_control_characters_in_messages_are_escaped(
 
 @pytest.mark.parametrize(("verb", "name"), [("export", "policy.npz"), ("plot", "curve.png")])
 def test_export_and_plot_do_not_write_through_links(
-    verb: str, name: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, name: str, folder: Path, outside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = shutil.copytree(tiny_run, tmp_path / "run")
-    outside = tmp_path / "outside"
-    outside.write_text("keep")
     (folder / name).unlink(missing_ok=True)
     (folder / name).symlink_to(outside)
     with pytest.raises(SystemExit):
