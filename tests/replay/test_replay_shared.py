@@ -225,3 +225,8 @@ def test_invalid_metadata_is_refused(change: dict[str, Any]) -> None:
     ring = lane(None, steps=50)
     with pytest.raises(UserError, match="invalid metadata"):
         Replay(SPEC, 40, (0, 1), num_envs=3).restore(ring.arrays(), ring.metadata() | change)
+
+
+def test_fewer_rows_than_environments_are_refused() -> None:
+    with pytest.raises(UserError, match="capacity=2 is less than 3 environments"):
+        Replay(SPEC, 2, (0,), num_envs=3)

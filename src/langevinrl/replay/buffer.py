@@ -38,6 +38,8 @@ class Replay:
 
         `reward_norm`: divide sampled rewards by `reward_size`.
         """
+        if capacity < num_envs:
+            raise UserError(f"{field('capacity', capacity)} is less than {num_envs} environments")
         self.capacity, self.num_envs, self.columns = capacity, num_envs, columns or {}
         self.size = self.position = 0
         self.generators = [np.random.default_rng([seed, 0x5EED]) for seed in seeds]
