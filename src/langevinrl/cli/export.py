@@ -13,7 +13,7 @@ from langevinrl.cli.forms import parse
 
 @dataclass(frozen=True)
 class Changes:
-    """How an action is drawn: as in training unless changed here."""
+    """Settings of sampling that can differ from training."""
 
     best_of: int | None = None  # N: chains per action; the most valuable is kept
     steps_per_level: int | None = None  # T: Langevin steps at each level (NC-LQL)

@@ -89,7 +89,7 @@ class SerialEnvs:
     def ask(
         self, command: str, values: Sequence[Any], lanes: Sequence[int] | None = None
     ) -> list[Any]:
-        """Run a command in all environments or in `lanes`; a failure is answered by a Fault."""
+        """Return the answers of all environments, or of `lanes`; a failure returns a Fault."""
         chosen = range(len(self.envs)) if lanes is None else lanes
         with Alarm(self.timeout) as alarm:
             return [

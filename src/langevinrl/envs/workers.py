@@ -73,7 +73,7 @@ class Workers:
     def ask(
         self, command: str, values: Sequence[Any], lanes: Sequence[int] | None = None
     ) -> list[Any]:
-        """Run a command in all environments or in `lanes`; a failure is answered by a Fault."""
+        """Return the answers of all environments, or of `lanes`; a failure returns a Fault."""
         chosen = range(len(self.pipes)) if lanes is None else lanes
         self.pending = True
         for lane, value in zip(chosen, values, strict=True):

@@ -85,7 +85,7 @@ def _create(path: Path) -> None:
 
 
 def lock_run(folder: RunFolder, lock: FolderLock | None = None) -> FolderLock:
-    """Lock the folder of a run that is to be resumed; `lock` is one that the caller has on it."""
+    """Lock the folder of a run before resuming it, or reuse the `lock` that the caller holds."""
     require_no_links(folder.path)
     _require_writable(folder.path)
     held = lock or acquire(folder.path)
