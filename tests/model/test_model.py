@@ -43,8 +43,8 @@ def test_evaluations_follow_the_number_of_further_iterations(
     fields = {name: value for name, value in tiny.items() if name != "eval_every"}
     fields["eval_episodes"] = 1
     model = Model("nclql", "toys:wide", out=tmp_path / "run", **fields)
-    assert model.learn(2, progress_bar=False).config.eval_every == 1
-    assert model.learn(40, progress_bar=False).config.eval_every == 2
+    assert model.learn(2, progress_bar=False).config.eval_every == 2
+    assert model.learn(40, progress_bar=False).config.eval_every == 40
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

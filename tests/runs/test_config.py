@@ -49,14 +49,14 @@ def test_a_resolved_run_has_every_field(tmp_path: Path) -> None:
     [
         ({}, (50_000, 20)),  # a million iterations: 20 evaluations of 20 episodes
         ({"iterations": 200_000}, (10_000, 5)),  # 1,030,000 / 10 / 20 / 1,000
-        ({"iterations": 1_000}, (50, 3)),
-        ({"iterations": 3}, (1, 3)),
+        ({"iterations": 1_000}, (250, 3)),
+        ({"iterations": 3}, (3, 3)),
         ({"iterations": 1_000, "preset": "paper"}, (25, 20)),
         ({"iterations": 1_000, "eval_every": 7}, (7, 3)),
-        ({"iterations": 1_000, "eval_episodes": 9}, (50, 9)),
-        ({"iterations": 1_000, "env": "Pendulum-v1", "warmup": 99_000}, (50, 3)),
-        ({"iterations": 1_000, "env": "Pendulum-v1", "warmup": 200_000}, (50, 5)),
-        ({"iterations": 1_000, "env": "mine:make", "warmup": 200_000}, (50, 3)),
+        ({"iterations": 1_000, "eval_episodes": 9}, (250, 9)),
+        ({"iterations": 1_000, "env": "Pendulum-v1", "warmup": 99_000}, (250, 13)),
+        ({"iterations": 1_000, "env": "Pendulum-v1", "warmup": 200_000}, (250, 20)),
+        ({"iterations": 1_000, "env": "mine:make", "warmup": 200_000}, (250, 5)),
     ],
     ids=str,
 )

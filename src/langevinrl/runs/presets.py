@@ -13,6 +13,7 @@ RUN_DEFAULTS: dict[str, Any] = {"warmup": 30_000, "batch_size": 256, "reward_nor
 # Evaluation in the paper and its released code.
 PAPER_EVALUATIONS, PAPER_EPISODES = 40, 20
 EVALUATIONS, LEAST_EPISODES = 20, 3  # by default
+LEAST_EVERY = 250  # iterations between evaluations of a short run, which they would else dominate
 EPISODE_STEPS = 1_000  # assumed where no limit is registered
 
 
@@ -30,13 +31,13 @@ def default_evaluation(
 ) -> tuple[int, int]:
     """Return the iterations between evaluations and the episodes in each.
 
-    By default there are about 20 evaluations.  Their episodes take at most a tenth of the
-    environment steps of training (`transitions`), but are at least 3 and at most 20.  The preset
-    `paper`, if given, has the paper's 40 evaluations of 20 episodes.
+    By default there are about 20 evaluations, at least 250 iterations apart. Their episodes take at
+    most a tenth of the environment steps of training (`transitions`), but are at least 3 and at
+    most 20. The preset `paper`, if given, has the paper's 40 evaluations of 20 episodes.
     """
     if preset == PAPER:
         return max(1, iterations // PAPER_EVALUATIONS), PAPER_EPISODES
-    every = max(1, iterations // EVALUATIONS)
+    every = max(iterations // EVALUATIONS, min(iterations, LEAST_EVERY))
     steps = transitions / 10 / (iterations // every)
     episodes = int(steps / longest_episode(env))
     return every, min(max(episodes, LEAST_EPISODES), PAPER_EPISODES)
