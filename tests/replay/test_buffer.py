@@ -73,3 +73,8 @@ def test_a_buffer_too_large_for_memory_is_refused_with_a_capacity_that_fits(
         Replay(SPEC, 10_000_000, (0,))
     assert "0.2 GB" in str(caught.value)
     Replay(SPEC, 800_000, (0,))
+
+
+def test_a_step_of_another_number_of_environments_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 environments, not 2"):
+        filled(capacity=8, steps=1).add(step(1, num_envs=1))

@@ -205,7 +205,7 @@ def _split(x: Array, sizes: Sequence[int], axis: int) -> list[Array]:
 
 
 def _integer_pow(x: Array, y: int) -> Array:
-    power = math.prod([x] * abs(y))
+    power: Array = math.prod([x] * abs(y))  # type: ignore[assignment]  # typed for numbers
     return power if y > 0 else 1 / power
 
 

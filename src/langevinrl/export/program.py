@@ -104,7 +104,8 @@ class Builder:
 
         def read(variable: Any) -> int:
             if isinstance(variable, Literal):
-                return self.constant(np.asarray(variable.val, variable.aval.dtype))
+                aval: Any = variable.aval
+                return self.constant(np.asarray(variable.val, aval.dtype))
             return numbers[variable]
 
         for equation in inner.eqns:

@@ -66,6 +66,8 @@ class Replay:
 
     def add(self, transition: Transition) -> None:
         """Store one step of E environments in place of the oldest rows."""
+        if transition.reward.shape[1] != self.num_envs:  # one would be broadcast to all rows
+            raise ValueError(f"{transition.reward.shape[1]} environments, not {self.num_envs}")
         if self.size:
             self._store_final(self._newest_rows(), self.newest, transition.obs)
         rows = (self.position + np.arange(self.num_envs)) % self.capacity
