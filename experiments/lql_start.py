@@ -54,12 +54,12 @@ def make(seeds: list[int]) -> None:
 
 
 def curves(start: str, task: str) -> list[Group]:
-    """Return the seeds that got furthest as one curve."""
+    """Return the seeds that got at least half as far as the furthest, as one curve."""
     reached = {
         f: RunFolder(f).last_evaluation() for f in (folder_of(start, task, s) for s in SEEDS)
     }
     furthest = max(reached.values())
-    folders = [f for f, last in reached.items() if last == furthest > 0]
+    folders = [f for f, last in reached.items() if 2 * last >= furthest > 0]
     return group_runs(find_runs(folders)) if folders else []
 
 
@@ -74,8 +74,9 @@ def draw() -> None:
             for group in curves(start, task):
                 draw_group(axis, group, color=colour, label=f"{start} start")
                 iterations, mean = mean_curve(group)
-                # Each seed's last three evaluations.
-                last = np.array([seed.returns[-3:].mean() for seed in group.series])
+                # Each seed's last three evaluations that all seeds have.
+                shared = [seed.returns[seed.iterations <= iterations[-1]] for seed in group.series]
+                last = np.array([returns[-3:].mean() for returns in shared])
                 row: Row = {"task": task, "start": start, "seeds": len(last)}
                 row |= {"iterations": int(iterations[-1]), "return": last.mean()}
                 rows.append(row | {"worst seed": last.min(), "best evaluation": mean.max()})

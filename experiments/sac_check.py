@@ -118,7 +118,7 @@ def draw() -> None:
         rows.append({"implementation": name, "seeds": SEEDS, "last five": f"{last.mean():.1f}",
                      "error over starts": f"{error_over_starts(HERE / name):.1f}",
                      "spread over seeds": f"{standard_deviation(last):.1f}",
-                     "each": " ".join(f"{v:.1f}" for v in last)})  # fmt: skip
+                     **{f"seed {i}": f"{value:.1f}" for i, value in enumerate(last)}})  # fmt: skip
     axis.set(xlabel="updates", ylabel="return", title=f"SAC on {TASK}")
     axis.legend(frameon=False)
     figure.savefig(HERE / "curves.png", dpi=150)
