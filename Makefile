@@ -1,4 +1,5 @@
-# `make train` trains an example, `make test` runs all checks, `make docs` builds the documentation.
+# `make train` trains an example, `make test` runs all checks, `make docs` builds the documentation,
+# `make results` writes measured numbers into the pages.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +10,7 @@ TASKS := $(shell $(PYTHON) -c 'import sys; print("paper" if sys.version_info < (
 # Tests pass NumPy arrays where JAX arrays are declared; other checks are as strict as in src.
 LOOSER := $(addprefix --disable-error-code=,arg-type call-arg call-overload misc operator return-value attr-defined comparison-overlap union-attr no-untyped-call truthy-function) --no-warn-unused-ignores
 
-.PHONY: train test test-slow soak lint docs bench clean
+.PHONY: train test test-slow soak lint results docs bench clean
 
 # NC-LQL auto on HalfCheetah; run again to continue.
 train: $(VENV)/.run
@@ -32,6 +33,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy tests $(LOOSER)
+
+# Tables, sentences and figures of README, docs and results, from the files under results.
+results: $(VENV)/.dev
+	$(BIN)/python experiments/make_results.py
 
 # The documentation; warnings are errors, and the build needs no network.
 docs: $(VENV)/.docs

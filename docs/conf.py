@@ -13,7 +13,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+sys.path[:0] = [str(HERE / "_ext"), *(str(HERE.parent / name) for name in ("experiments", "src"))]
 
 import generated  # noqa: E402  # on the path above
 

@@ -1,4 +1,4 @@
-"""Generated parts of pages: fields, help texts and tables of results.
+"""Generated parts of pages: fields, help texts and the notes of results.
 
 Everything goes to docs/_generated, which git ignores. A file is written only if its text changed,
 so that a second build reads few pages again.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fields import Row, describe_fields
-from result_tables import RESULTS, TABLES, table
+from result_files import RESULTS, table
 
 from langevinrl.registry import METHODS
 
@@ -35,8 +35,6 @@ def write_all() -> None:
     write("run-fields.md", run_fields())
     write("commands.md", command_pages())
     write("provenance.md", provenance())
-    for name, make in TABLES.items():
-        write(f"{name}.md", make())
     copy(RESULTS / "bandit" / "page.html", OUT / "extra" / "bandit-live.html")
 
 

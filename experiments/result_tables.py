@@ -1,19 +1,27 @@
-"""Tables of measured results, as Markdown, from the files under results/."""
+"""Tables of results, as blocks of pages."""
 
 from __future__ import annotations
 
-import csv
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from statistics import mean
-from typing import Any
+
+from result_files import (
+    Curve,
+    block,
+    curves,
+    joined,
+    read_csv,
+    read_json,
+    runs_in,
+    table,
+    whole,
+)
 
 from langevinrl.registry import METHODS
+from langevinrl.runs.config import PAPER_ITERATIONS
 
-RESULTS = Path(__file__).parent.parent.parent / "results"
 MINUTES = range(1, 7)
+MARKS = (5_000, 10_000, 20_000, 30_000, 40_000, 50_000, 100_000, 200_000)  # iterations
 CONTESTANTS = {
     "nclql-fast": "NC-LQL auto",
     "nclql-fast-balance": "NC-LQL auto, `--n-step 3 --spread 0.1`",
@@ -21,34 +29,15 @@ CONTESTANTS = {
     "sbx-crossq": "SBX CrossQ",
     "sbx-crossq-equal": "SBX CrossQ, equal width",
 }
+NORMS = {
+    "fast": "NC-LQL auto", "layer norm": "layer norm",
+    "scaled observations": "normalised observations", "both": "both",
+}  # fmt: skip
+REWARD_SIZES = {"a tenth": "a tenth", "rewards as they are": "unchanged", "tenfold": "tenfold"}
 SIDES = ("top", "right", "bottom", "left")
-REPLAY_ROWS = (
-    ("memory, GB", "plain GB", "shared GB"),
-    ("sampling a batch of 256, µs", "plain sample us", "shared sample us"),
-    ("adding one step of five environments, µs", "plain add us", "shared add us"),
-    ("checkpoint, GB", "", "checkpoint GB"),
-    ("saving, share of the time", "", "share of time"),
-)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-
-
-def read_csv(name: str) -> list[dict[str, str]]:
-    """Return the rows of a file under results/."""
-    with (RESULTS / name).open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def whole(value: str | float) -> str:
-    """Round to a whole number, and to one decimal below 50."""
-    number = float(value)
-    return f"{number:.1f}" if abs(number) < 50 and number != round(number) else f"{number:.0f}"
-
-
+@block
 def reference() -> str:
     """Tabulate returns of random and zero actions."""
     returns: dict[str, dict[str, str]] = defaultdict(dict)
@@ -58,16 +47,17 @@ def reference() -> str:
     return table(("task", "random", "zero"), rows)
 
 
+@block
 def contest() -> str:
     """Tabulate the last evaluation before each minute of CPU time, mean over seeds."""
     points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in read_csv("fast/learning.csv"):
         at = float(row["cpu_seconds"]), float(row["return"])
         points[row["env"], row["contestant"], row["seed"]].append(at)
-    curves = defaultdict(list)
+    found = defaultdict(list)
     for (env, contestant, _), seed in points.items():
         ends = [[value for time, value in seed if time <= 60 * minute][-1] for minute in MINUTES]
-        curves[env, contestant].append(ends)
+        found[env, contestant].append(ends)
     rows = [
         (
             env,
@@ -75,46 +65,48 @@ def contest() -> str:
             len(seeds),
             *(f"{mean(at):.0f}" for at in zip(*seeds, strict=True)),
         )
-        for (env, contestant), seeds in sorted(curves.items())
+        for (env, contestant), seeds in sorted(found.items())
     ]
     return table(("task", "algorithm", "seeds", *(f"{m} min" for m in MINUTES)), rows)
 
 
+@block
 def mujoco() -> str:
     """Tabulate the last evaluation of the short runs at the paper's settings."""
-    found: dict[tuple[str, str], list[dict[int, float]]] = defaultdict(list)
-    for folder in sorted((RESULTS / "mujoco").glob("*/")):
-        config = json.loads((folder / "config.json").read_text())
-        for seed in seeds_of(folder):
-            found[config["env"], METHODS[config["agent"]].label].append(seed)
+    found: dict[tuple[str, str], list[Curve]] = defaultdict(list)
+    episodes: dict[tuple[str, str], int] = {}
+    for run in runs_in("mujoco"):
+        config = read_json(f"{run}/config.json")
+        case = config["env"], METHODS[config["agent"]].label
+        found[case] += curves(run)
+        episodes[case] = config["eval_episodes"]
     rows = []
-    for (env, label), curves in sorted(found.items()):
-        last = min(max(curve) for curve in curves)
-        each = [whole(curve[last]) for curve in curves]
-        average = whole(mean(curve[last] for curve in curves))
-        rows.append((env, label, f"{last:,}", average, ", ".join(each)))
-    return table(("task", "method", "iterations", "return", "each seed"), rows)
+    for (env, label), seeds in sorted(found.items()):
+        last = min(max(curve) for curve in seeds)
+        each = ", ".join(whole(curve[last]) for curve in seeds)
+        average = whole(mean(curve[last] for curve in seeds))
+        rows.append((env, label, f"{last:,}", episodes[env, label], average, each))
+    return table(("task", "method", "iterations", "episodes", "return", "each seed"), rows)
 
 
-def seeds_of(folder: Path) -> list[dict[int, float]]:
-    """Return the mean of each evaluation, one curve per seed of a run."""
-    curves: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in read_csv(str((folder / "evaluations.csv").relative_to(RESULTS))):
-        curves[row["seed"]][int(row["iterations"])].append(float(row["return"]))
-    return [{at: mean(values) for at, values in curve.items()} for curve in curves.values()]
-
-
+@block
 def full_length() -> str:
-    """Tabulate returns along the unfinished runs of full length."""
-    marks = (5_000, 10_000, 20_000, 30_000, 40_000, 50_000)
-    rows = []
-    for folder in sorted((RESULTS / "full_length").glob("*/")):
-        (curve,) = seeds_of(folder)
-        env = json.loads((folder / "config.json").read_text())["env"]
-        rows.append((env, *(whole(curve[mark]) for mark in marks)))
-    return table(("task", *(f"{mark:,}" for mark in marks)), rows)
+    """Tabulate returns along the runs of the paper's length, and how far they are."""
+    found = {read_json(f"{run}/config.json")["env"]: curves(run) for run in runs_in("full_length")}
+    reached = min(max(curve) for seeds in found.values() for curve in seeds)
+    marks = [mark for mark in MARKS if mark <= reached]
+    rows = [
+        (env, len(seeds), *(whole(mean(curve[mark] for curve in seeds)) for mark in marks))
+        for env, seeds in found.items()
+    ]
+    lengths = {PAPER_ITERATIONS[env.split("-")[0]] for env in found}
+    sentence = (
+        f"So far {reached:,} of {joined(f'{length:,}' for length in lengths)} iterations.\n\n"
+    )
+    return sentence + table(("task", "seeds", *(f"{mark:,}" for mark in marks)), rows)
 
 
+@block
 def ten() -> str:
     """Tabulate returns of all methods on the two small tasks."""
     rows = [
@@ -130,6 +122,7 @@ def ten() -> str:
     return table(("method", "task", "draws per action", "return", "worst seed"), rows)
 
 
+@block
 def bandit() -> str:
     """Tabulate the shares of samples near each high mode."""
     rows = [
@@ -144,6 +137,7 @@ def bandit() -> str:
     return table(head, rows)
 
 
+@block
 def bandit_sweep() -> str:
     """Tabulate the distance of samples to the exact distribution, by sampler and w."""
     found: dict[tuple[str, str, float], list[float]] = defaultdict(list)
@@ -164,6 +158,7 @@ def bandit_sweep() -> str:
     return table(("w", *(column[0] for column in columns)), rows)
 
 
+@block
 def particles() -> str:
     """Tabulate the worst distance over seeds to the exact distribution."""
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -178,6 +173,7 @@ def particles() -> str:
     return table(("sampler", *(f"w = {w:g}" for w in weights)), rows)
 
 
+@block
 def automatic_w() -> str:
     """Tabulate returns with an automatic w and with fixed values of w."""
     rows = [
@@ -191,6 +187,7 @@ def automatic_w() -> str:
     return table(("task", "setting", "seeds", "return", "worst and best seed"), rows)
 
 
+@block
 def lql_start() -> str:
     """Tabulate returns of LQL from three starts of its chain."""
     rows = [
@@ -200,6 +197,7 @@ def lql_start() -> str:
     return table(("task", "start", "seeds", "iterations", "return"), rows)
 
 
+@block
 def sac_check() -> str:
     """Compare SAC here and in Stable-Baselines3."""
     rows = [
@@ -209,54 +207,55 @@ def sac_check() -> str:
     return table(("implementation", "seeds", "return"), rows)
 
 
-def parameters() -> str:
-    """Tabulate trainable parameters on Humanoid-v4."""
-    rows = [
-        (row["method"], f"{int(row['total']):,}", row["ratio"], row["paper"] or "–")
-        for row in read_csv("tables/parameters.csv")
-    ]
-    return table(("method", "parameters", "ratio to NC-LQL", "ratio in the paper"), rows)
+@block
+def readme_runs() -> str:
+    """Tabulate the runs that the README shows."""
+    rows = []
+    for run in runs_in("readme"):
+        config, (curve,) = read_json(f"{run}/config.json"), curves(run)
+        seconds = float(read_csv(f"{run}/evaluations.csv")[-1]["wall_seconds"])
+        end = config["iterations"]
+        rows.append(
+            (config["agent"], config["env"], f"{end:,}", f"{seconds:.0f}", whole(curve[end]))
+        )
+    return table(("method", "task", "iterations", "seconds", "return at the end"), rows)
 
 
-def time() -> str:
-    """Tabulate the time of an iteration on Humanoid-v4."""
-    rows = [
-        (row["method"], f"{float(row['ms_per_update']) + float(row['ms_per_action']):.1f} ms",
-         row["ratio"], row["paper"] or "–")
-        for row in read_csv("tables/time.csv")
+@block
+def norms() -> str:
+    """Tabulate returns with norms in the critics and of observations."""
+    return by_case("past_the_paper/norms/table.csv", "case", NORMS)
+
+
+@block
+def reward_size() -> str:
+    """Tabulate returns with rewards multiplied by a constant."""
+    return by_case("past_the_paper/reward_size/table.csv", "rewards", REWARD_SIZES)
+
+
+@block
+def root_mean_square() -> str:
+    """Tabulate returns with w from the median and from the root mean square of gradients."""
+    case = "w by itself, spread 0.2"
+    found = [
+        {row["task"]: row for row in read_csv(f"past_the_paper/{name}/table.csv")
+         if row["case"] == case}
+        for name in ("temperature", "root_mean_square")
     ]  # fmt: skip
-    return table(("method", "update and action", "ratio to NC-LQL", "ratio in the paper"), rows)
+    rows = [(task, *(range_of(way[task]) for way in found)) for task in found[0]]
+    return table(("task", "median", "root mean square"), rows)
 
 
-def speed() -> str:
-    """Tabulate the time of an update, one table per size of task."""
-    measured = json.loads((RESULTS / "bench" / "bench.json").read_text())["rows"]
-    parts = []
-    for size in ("HalfCheetah", "Humanoid"):
-        rows = [
-            (METHODS[row["agent"]].label, f"{row['update']:.0f} ms",
-             f"{row['plain update']:.0f} ms", f"{row['ratio']:.2f}", f"{row['act']:.1f} ms")
-            for row in measured if row["sizes"] == size
-        ]  # fmt: skip
-        head = (f"{size}", "update", "straightforward", "ratio", "action in five environments")
-        parts.append(table(head, rows))
-    return "\n".join(parts)
+def range_of(row: dict[str, str]) -> str:
+    """Return mean, worst and best seed of a row."""
+    mean_, worst, best = (whole(row[key]) for key in ("last three", "worst seed", "best seed"))
+    return f"{mean_} ({worst}, {best})"
 
 
-def replay() -> str:
-    """Tabulate memory and time of the replay buffer."""
-    found: dict[str, Any] = json.loads((RESULTS / "reliability" / "replay.json").read_text())
-    head = ("", *(f"{task}, {kind}" for task in found for kind in ("with next column", "here")))
-    rows = [
-        (name, *(f"{task[key]:g}" if key else "" for task in found.values() for key in (old, new)))
-        for name, old, new in REPLAY_ROWS
-    ]
-    return table(head, rows)
-
-
-TABLES: dict[str, Callable[[], str]] = {
-    "reference": reference, "contest": contest, "mujoco": mujoco, "full-length": full_length,
-    "ten": ten, "bandit": bandit, "bandit-sweep": bandit_sweep, "particles": particles,
-    "automatic-w": automatic_w, "lql-start": lql_start, "sac-check": sac_check,
-    "parameters": parameters, "time": time, "speed": speed, "replay": replay,
-}  # fmt: skip
+def by_case(name: str, column: str, labels: dict[str, str]) -> str:
+    """Return a row per task and a column per case, with the mean of the last evaluations."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in read_csv(name):
+        found[row["task"]][row[column]] = whole(row["last three"])
+    rows = [(task, *(cells[case] for case in labels)) for task, cells in found.items()]
+    return table(("task", *labels.values()), rows)
