@@ -1,6 +1,6 @@
 """Learning curves at the paper's settings: the runs and the figure under results/mujoco.
 
-python experiments/mujoco_tasks.py train    # took 8.6 hours on busy cores
+python experiments/mujoco_tasks.py train
 python experiments/mujoco_tasks.py draw     # results/mujoco/curves.png from the runs
 """
 

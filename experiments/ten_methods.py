@@ -5,8 +5,8 @@ From the root of the repository:
 python experiments/ten_methods.py train [AGENT...]   # every run that has not finished
 python experiments/ten_methods.py draw               # table.csv and curves.png from the runs
 
-Small networks and high learning rates, so that all runs take a few hours (4.6 on shared cores): a
-check that each method learns, not a ranking.
+Small networks and high learning rates, so that all runs take a few hours: a check that each method
+learns, not a ranking.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def _gelu_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
 
 
 def _normal_cdf(x: Array) -> Array:
-    # erf costs half of erfc, which is more accurate only where x Φ(x) is close to zero.
+    # erf is cheaper than erfc, which is more accurate only where x Φ(x) is close to zero.
     return 0.5 * (1.0 + jax.lax.erf(x / 2**0.5))
 
 

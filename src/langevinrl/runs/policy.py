@@ -78,7 +78,7 @@ class Policy:
         self.agent, self.state, self.spaces = agent, state, spaces
         self.num_seeds = len(jax.tree.leaves(state)[0])
         self.generator = np.random.default_rng([seed, 0xAC7])
-        # Slicing the weights at every call would cost more than the chain.
+        # Sliced once per seed: slicing the weights at every call is slow.
         light = without_optimiser(state)
         self._state_of = cache(lambda index: jax.tree.map(lambda leaf: leaf[index], light))
 
