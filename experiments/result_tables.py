@@ -99,10 +99,9 @@ def full_length() -> str:
         (env, len(seeds), *(whole(mean(curve[mark] for curve in seeds)) for mark in marks))
         for env, seeds in found.items()
     ]
-    lengths = {PAPER_ITERATIONS[env.split("-")[0]] for env in found}
-    sentence = (
-        f"So far {reached:,} of {joined(f'{length:,}' for length in lengths)} iterations.\n\n"
-    )
+    lengths = sorted({PAPER_ITERATIONS[env.split("-")[0]] for env in found})
+    planned = joined(f"{length:,}" for length in lengths)
+    sentence = f"So far {reached:,} of {planned} iterations.\n\n"
     return sentence + table(("task", "seeds", *(f"{mark:,}" for mark in marks)), rows)
 
 
