@@ -36,7 +36,7 @@ METHODS: dict[str, Method] = {
     ),
     "nclql-auto": Method(
         "langevinrl.agents.nclql_auto:NCLQLAuto", "NC-LQL auto", "#332288",
-        "NC-LQL whose inverse temperature follows from the standard deviation of its policy.",
+        "NC-LQL with one set of defaults for every task and an automatic temperature.",
         "langevinrl; NC-LQL is from arXiv 2602.07873", in_paper=False,
     ),
     "lql": Method(

@@ -11,8 +11,6 @@ from langevinrl.samplers.langevin import (
     Plan,
     action_gradient,
     annealed_plan,
-    clip_length,
-    constant_noise_plan,
     constant_plan,
     geometric_sigmas,
     langevin_chain,
@@ -68,16 +66,6 @@ def test_constant_plan_samples_a_gaussian() -> None:
     assert float(x.std()) == pytest.approx(resolved, abs=0.01)
 
 
-def test_constant_noise_plan_keeps_a_gaussian_with_the_last_levels_deviation() -> None:
-    plan = constant_noise_plan(geometric_sigmas(1.0, 0.2, 5), 2)
-    np.testing.assert_allclose(plan.step_size, np.repeat(geometric_sigmas(1.0, 0.2, 5), 2) ** 2)
-    last = jax.tree.map(lambda column: jnp.full(20, column[-1]), plan)
-    start = 0.2 * jax.random.normal(jax.random.key(1), (20_000, 1))
-    for scale in (1.0, 0.0):  # from the Gaussian itself, and from its mode
-        x = langevin_chain(lambda x, _: -x / 0.2**2, scale * start, last, normal(20, 20_000, 1))
-        assert float(x.std()) == pytest.approx(0.2, rel=0.02)
-
-
 def test_annealed_plan_finds_both_modes_in_proportion_to_their_mass() -> None:
     weights, centres, std = jnp.array([0.3, 0.7]), jnp.array([-4.0, 4.0]), 0.3
     sigmas = geometric_sigmas(6.0, 0.1, 12)
@@ -127,11 +115,9 @@ def test_without_clip_only_the_end_is_in_the_box() -> None:
     assert float(jnp.abs(held).max()) <= 1.0
 
 
-def test_unit_and_clip_length_of_each_row() -> None:
+def test_unit_of_each_row() -> None:
     rows = jnp.array([[3.0, 4.0], [0.0, 0.0]])
     np.testing.assert_allclose(unit(rows), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
-    np.testing.assert_allclose(clip_length(rows, 1.0), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
-    np.testing.assert_allclose(clip_length(rows, 9.0), rows, rtol=1e-6)
 
 
 def test_gradients_along_a_path_are_summed_over_critics_at_each_level() -> None:

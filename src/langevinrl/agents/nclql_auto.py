@@ -1,18 +1,23 @@
-"""NC-LQL with automatic temperature.
+"""NC-LQL with one set of defaults for every task: automatic temperature and a calm start.
 
-The critics and their losses are NC-LQL's (arXiv 2602.07873, Eq. 8 and 9). The rest is ours: noise
-levels follow from the action box, the chain is a quarter as long, and w follows from the standard
-deviation s that the policy should have. For exp(wQ), E‖w∇Q‖² = d/s² on d action axes, both at a
-Gaussian peak and for a linear Q that ends at a wall. So w = √d / (s · ‖∇Q‖), with the gradient
-measured where chains end. The defaults suit tens of thousands of updates on a CPU.
+From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both losses (Eq. 8 and
+9) and annealed Langevin dynamics. Added here:
+
+- The inverse temperature w follows from the standard deviation s that the policy should have.
+- Calm start: for the first updates actions come from prior^(1-β) exp(βwQ), where β grows from 0 to
+  1. A chain that follows an untrained critic ends in the corners of the box.
+- No axis moves further in one step than the step's own noise, however steep the critic is.
+- Evaluation follows a slow average of the critics and adds no noise.
+
+The defaults suit tens of thousands of updates on a CPU; results/auto holds the comparisons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +34,7 @@ from langevinrl.samplers.choose import best_of
 from langevinrl.samplers.langevin import (
     Plan,
     action_gradient,
-    clip_length,
-    constant_noise_plan,
+    annealed_plan,
     geometric_sigmas,
     langevin_in_box,
     path_gradients,
@@ -39,16 +43,19 @@ from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 MEASURED_ROWS = 64  # of a batch: more would cost time, and the mean covers a hundred updates
+PRIOR_STD = 0.4  # standard deviation of the Gaussian prior, as a fraction of the box's half-width
 
 
 class State(NamedTuple):
     critic: Learner
+    slow_params: PyTree  # slow average of the critics' weights, for evaluation
     gradient: GradientStats
+    updates: Array  # ()
 
 
 @dataclass(frozen=True)
 class NCLQLAuto(Common):
-    """NC-LQL whose inverse temperature follows from the standard deviation of its policy."""
+    """NC-LQL that sets its temperature from the standard deviation of its policy."""
 
     presets: ClassVar[Presets] = {"short": {}}
     run_defaults: ClassVar[dict[str, Any]] = SHORT_RUN
@@ -56,12 +63,12 @@ class NCLQLAuto(Common):
     target_rate: float = 0.05  # τ: step of the target copy towards the weights
     reward_scale: float = 2.0  # κ: factor on the reward, whose root mean square is 1
     hidden: tuple[int, ...] = (256, 256)  # widths of the hidden layers
-    spread: float = 0.2  # s: the policy's standard deviation, as a fraction of the box's half-width
-    num_levels: int = 5  # L: noise levels, from the half-width of the box to s
+    spread: float = 0.1  # s: the policy's standard deviation, as a fraction of the box's half-width
+    num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
-    # critics whose gradient the chain follows: the first, or both at twice the cost
-    score_critics: Literal["first", "both"] = "first"
-    evaluation: Literal["climb", "draw"] = "climb"  # without noise after the start, or with it
+    smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
+    calm_updates: int = 5_000  # updates until the policy is exp(wQ) alone
+    slow_rate: float = 0.005  # step of the slow average towards the weights
     best_of: int = 1  # N: chains per action, the most valuable is kept
     learning_rate: float = 1e-3  # Adam's learning rate for the critics
     activation: Activation = "mish"  # after each hidden layer
@@ -89,17 +96,24 @@ class NCLQLAuto(Common):
 
     @property
     def plan(self) -> Plan:
-        return constant_noise_plan(self.sigmas, self.steps_per_level)
+        smallest_step = (self.spread * self.spec.act_bound) ** 2
+        return annealed_plan(self.sigmas, self.steps_per_level, smallest_step)
 
     def weight(self, stats: GradientStats) -> Array:
-        """Return w; 0, which makes a chain of pure noise, before the first update."""
+        """Return w; 0 before the first update.
+
+        For exp(wQ), E‖w∇Q‖² = d/s² on d action axes, both at a Gaussian peak and for a linear Q
+        that ends at a wall. So w = √d / (s · ‖∇Q‖), with the gradient measured where chains end.
+        """
         std = self.spread * self.spec.act_bound  # s in action units
         w = self.spec.act_dim**0.5 / (std * jnp.maximum(stats.norm, 1e-12))
         return jnp.where(stats.seen > 0, w, 0.0)
 
     def init(self, key: Key) -> State:
         critic = init_learner(self.critic.init(key), optax.adam(self.learning_rate))
-        return State(critic, GradientStats(jnp.zeros(()), jnp.zeros(())))
+        slow_params = jax.tree.map(jnp.copy, critic.params)
+        stats = GradientStats(jnp.zeros(()), jnp.zeros(()))
+        return State(critic, slow_params, stats, jnp.zeros((), jnp.int32))
 
     def noise(self, key: Key, num: int) -> ChainNoise:
         num_steps = self.num_levels * self.steps_per_level
@@ -107,32 +121,39 @@ class NCLQLAuto(Common):
 
     def policy(self, state: State, obs: Array, noise: ChainNoise, *, explore: bool) -> Array:
         start, steps = noise.for_chains()
-        noisy = explore or self.evaluation == "draw"
-        candidates = self._chain(state, obs, start, steps if noisy else None)
-        value = partial(self.critic.apply, state.critic.params, obs, level=self.clean)
+        params = state.critic.params if explore else state.slow_params
+        candidates = self._chain(state, params, obs, start, steps if explore else None)
+        value = partial(self.critic.apply, params, obs, level=self.clean)
         return best_of(candidates, lambda action: value(action).min(axis=0))
 
     def refine(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        return replace(self, evaluation="climb").policy(state, obs, noise, explore=False)
+        return self.policy(state, obs, noise, explore=False)
 
     def _chain(
-        self, state: State, obs: Array, start: Array, steps: Array | None, trace: bool = False
+        self,
+        state: State,
+        params: PyTree,
+        obs: Array,
+        start: Array,
+        steps: Array | None,
+        trace: bool = False,
     ) -> Array:
-        """Run annealed Langevin dynamics along w∇Q from the smoothest level to the clean one."""
-        q, w = self._followed(state.critic.params, obs), self.weight(state.gradient)
-        longest = 2 * self.spec.act_dim**0.5 / self.sigmas  # a drift of σ√d
+        """Run annealed Langevin dynamics from the largest step to the smallest (Def. 2)."""
+        q, w, bound = self._followed(params, obs), self.weight(state.gradient), self.spec.act_bound
+        beta = jnp.minimum(1.0, state.updates / self.calm_updates)
+        steepest = 2 / self.sigmas  # a drift of σ on each axis
 
-        def score(action: Array, level: Array) -> Array:
-            return clip_length(w * action_gradient(q, action, level), longest[level])
+        def score(action: Array, level: Array) -> Array:  # of prior^(1-β) exp(βwQ)
+            prior = -action / (PRIOR_STD * bound) ** 2
+            both = beta * w * action_gradient(q, action, level) + (1 - beta) * prior
+            return jnp.clip(both, -steepest[level], steepest[level])
 
-        bound = self.spec.act_bound
         return langevin_in_box(score, start, self.plan, steps, bound, trace=trace)
 
     def _followed(self, params: PyTree, obs: Array) -> Callable[[Array, Array | int], Array]:
-        """Return the value whose gradient the chain follows: one critic or the mean of both."""
-        if self.score_critics == "first":
-            params = jax.tree.map(lambda leaf: leaf[:1], params)
-        return lambda action, level: self.critic.apply(params, obs, action, level).mean(axis=0)
+        """Return the value whose gradient the chain follows: that of the first critic."""
+        first = jax.tree.map(lambda leaf: leaf[:1], params)
+        return lambda action, level: self.critic.apply(first, obs, action, level)[0]
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
@@ -141,27 +162,30 @@ class NCLQLAuto(Common):
         next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
 
-        level = jax.random.randint(level_key, batch.reward.shape, 0, self.clean)
-        perturbation = jax.random.normal(noise_key, batch.action.shape)
-        noisy = batch.action + self.sigmas[level, None] * perturbation
-        value = self.critic.apply(params, batch.obs, batch.action, self.clean)
-        anchor = value.mean(axis=0, keepdims=True)
+        half = (len(batch.reward) + 1) // 2  # smoothing all rows costs more than it adds
+        obs, action = batch.obs[:half], batch.action[:half]
+        level = jax.random.randint(level_key, (half,), 0, self.clean)
+        perturbation = jax.random.normal(noise_key, action.shape)
+        noisy = action + self.smoothing * self.sigmas[level, None] * perturbation
 
         def loss(params: PyTree) -> Array:  # Eq. 8 + Eq. 9
             q = self.critic.apply(params, batch.obs, batch.action, self.clean)
-            smoothed = self.critic.apply(params, batch.obs, noisy, level)
+            anchor = jax.lax.stop_gradient(q[:, :half].mean(axis=0, keepdims=True))
+            smoothed = self.critic.apply(params, obs, noisy, level)
             return squared(q - backup[None]) + squared(smoothed - anchor)
 
         critic = descend(state.critic, optax.adam(self.learning_rate), loss)
+        critic = soft_update(critic, self.target_rate)
+        slow_params = optax.incremental_update(critic.params, state.slow_params, self.slow_rate)
         some = slice(MEASURED_ROWS)
         q = self._followed(params, batch.next_obs[some])
         gradient = state.gradient.update(action_gradient(q, next_action[some], self.clean))
         metrics = {"critic/backup": backup.mean(), "critic/joint": critic.loss}
         metrics |= {"temperature/weight": self.weight(gradient), "temperature/slope": gradient.norm}
-        return Update(State(soft_update(critic, self.target_rate), gradient), metrics)
+        return Update(State(critic, slow_params, gradient, state.updates + 1), metrics)
 
     def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        return self._chain(state, obs, *noise.first_chain(), trace=True)
+        return self._chain(state, state.critic.params, obs, *noise.first_chain(), trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
         return path_gradients(self._followed(state.critic.params, obs), path, self.plan)

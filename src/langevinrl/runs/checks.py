@@ -25,6 +25,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "gamma": (0, 1),
     "target_rate": (0, 1),
     "spread": (0, 1),
+    "slow_rate": (0, 1),
     "statistics_rate": (0, 1),
     "hidden": (1, WIDEST),
     "embedding_size": (2, WIDEST),

@@ -40,16 +40,6 @@ def annealed_plan(sigmas: Array, steps_per_level: int, step_size: float) -> Plan
     return Plan(sizes, level, jnp.sqrt(sizes))
 
 
-def constant_noise_plan(sigmas: Array, steps_per_level: int) -> Plan:
-    """Return steps of size σ² at each level, under the noise of the last level throughout.
-
-    With few steps, upper levels only find the mode: noise of their size would need more steps to
-    decay. At the last level, noise of √¾ σ_L keeps a Gaussian of standard deviation σ_L unchanged.
-    """
-    level = jnp.repeat(jnp.arange(len(sigmas)), steps_per_level)
-    return Plan(sigmas[level] ** 2, level, jnp.full(level.shape, 0.75**0.5 * sigmas[-1]))
-
-
 def langevin_chain(
     score: Callable[[Array, Array], Array],
     start: Array,
@@ -144,9 +134,3 @@ def path_gradients(value: Callable[[Array, Any], Array], path: Array, plan: Plan
 def unit(gradient: Array) -> Array:
     """Return each row's direction (App. E); a zero gradient stays zero."""
     return gradient / (jnp.linalg.norm(gradient, axis=-1, keepdims=True) + 1e-8)
-
-
-def clip_length(score: Array, max_length: Array | float) -> Array:
-    """Shorten each row that is longer than `max_length`."""
-    norm = jnp.linalg.norm(score, axis=-1, keepdims=True)
-    return score * jnp.minimum(1.0, max_length / (norm + 1e-12))
