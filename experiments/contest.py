@@ -4,15 +4,18 @@ From the root of the repository:
 
 python experiments/contest.py nclql-auto sac:short sbx-sac --sbx-python sbx/bin/python
 
-A contestant is AGENT, AGENT:PRESET or a name in contestant.py.  Each learns in a separate process
-pinned to one core, and a finished curve is not made again.  SBX needs an environment of its own:
+contestant.py says how contestants are named.  Each learns in a separate process pinned to one
+core.  A finished curve is not made again, so a contest that was stopped goes on, and one with more
+tasks or seeds can be added to the same folder.  SBX needs an environment of its own:
 pip install sbx-rl 'gymnasium[mujoco]'.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,6 +32,7 @@ import tyro
 
 from langevinrl.analysis.figures import panels, share_legend, write_figure
 from langevinrl.analysis.groups import COLOURS
+from langevinrl.storage.versions import versions
 
 MOMENTS = (0.25, 0.5, 1.0)  # parts of the time at which the table shows the return
 LATE = 1.01  # an evaluation happens at the first step after its time
@@ -54,10 +58,11 @@ class Row(NamedTuple):
     env: str
     seed: int
     seconds: float  # CPU time spent on learning
+    env_steps: int
     score: float  # mean return
 
 
-def run_all(contest: Contest) -> list[Row]:
+def run_all(contest: Contest) -> None:
     """Let every contestant learn every task with every seed, one process per core."""
     folder = contest.out / "learning"
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,24 +71,20 @@ def run_all(contest: Contest) -> list[Row]:
         cores.put(core)
     seeds = range(contest.seed, contest.seed + contest.seeds)
 
-    def run(job: tuple[int, str, str]) -> list[Row]:
+    def run(job: tuple[int, str, str]) -> None:
         seed, env, name = job
-        path = folder / f"{name.replace(':', '-')}-{env}-{seed}.csv"
-        if not (path.exists() and read_rows(path)[-1].seconds >= 54 * contest.minutes):
+        path = folder / (re.sub(r"[^\w.,=-]+", "-", f"{name}-{env}-{seed}") + ".csv")
+        if not path.exists():
             core = cores.get()
             try:
                 learn(contest, name, env, seed, core, path)
             finally:
                 cores.put(core)
-        rows = read_rows(path)
-        print(f"{name} {env} seed {seed}: {rows[-1].score:.0f}", flush=True)
-        return rows
+        print(f"{name} {env} seed {seed}: {read_rows(path)[-1].score:.0f}", flush=True)
 
+    jobs = product(seeds, contest.tasks, contest.contestants)
     with ThreadPoolExecutor(cores.qsize()) as pool:
-        curves = pool.map(run, product(seeds, contest.tasks, contest.contestants))
-    # A curve of an earlier, longer contest is cut at the end of this one.
-    last = 60 * contest.minutes * LATE
-    return [row for rows in curves for row in rows if row.seconds <= last]
+        list(pool.map(run, jobs))
 
 
 def learn(contest: Contest, name: str, env: str, seed: int, core: int, path: Path) -> None:
@@ -105,7 +106,7 @@ def read_rows(path: Path) -> list[Row]:
     with path.open(newline="") as file:
         return [
             Row(r["contestant"], r["env"], int(r["seed"]), float(r["cpu_seconds"]),
-                float(r["return"]))
+                int(r.get("env_steps", 0)), float(r["return"]))
             for r in csv.DictReader(file)
         ]  # fmt: skip
 
@@ -155,12 +156,21 @@ def _draw_curves(axis: Any, rows: Sequence[Row], name: str, colour: str) -> None
     axis.plot([time / 60 for time in times], means, color=colour, label=name)
 
 
-def main(contest: Contest) -> None:
-    rows = run_all(contest)
-    with (contest.out / "learning.csv").open("w", newline="") as file:
+def collect(folder: Path) -> list[Row]:
+    """Gather all finished curves of a contest in learning.csv."""
+    rows = [row for path in sorted((folder / "learning").glob("*.csv")) for row in read_rows(path)]
+    with (folder / "learning.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["contestant", "env", "seed", "cpu_seconds", "return"])
+        writer.writerow(["contestant", "env", "seed", "cpu_seconds", "env_steps", "return"])
         writer.writerows(rows)
+    return rows
+
+
+def main(contest: Contest) -> None:
+    contest.out.mkdir(parents=True, exist_ok=True)
+    (contest.out / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n")
+    run_all(contest)
+    rows = collect(contest.out)
     draw(rows, contest.out / "learning.png")
     print_table(rows, contest.minutes)
     print(contest.out / "learning.csv")

@@ -3,12 +3,16 @@
 A separate script, because the interpreter that has the contestant's library runs it.  It imports
 neither langevinrl nor JAX before it has pinned itself to one core.
 
-    python experiments/contestant.py sbx-sac HalfCheetah-v4 SEED CORE SECONDS ROWS.csv
+    python experiments/contestant.py sac:short,n_step=3 Ant-v4 SEED CORE SECONDS ROWS.csv
+
+A contestant is a name in SBX, or AGENT[:PRESET][,FIELD=VALUE...] with fields of agent and run.
 """
 
 from __future__ import annotations
 
 import csv
+import dataclasses
+import json
 import os
 import sys
 import time
@@ -56,7 +60,21 @@ class Race:
         return cpu >= self.seconds
 
 
-def learn_ours(agent: str, preset: str | None, env: str, seed: int, race: Race) -> None:
+def read_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
+    """Split "sac:short,n_step=3" into agent, preset and values of fields."""
+    words, *pairs = name.split(",")
+    agent, _, preset = words.partition(":")
+    values = {}
+    for pair in pairs:
+        field, _, value = pair.partition("=")
+        try:
+            values[field] = json.loads(value)
+        except json.JSONDecodeError:  # a word
+            values[field] = value
+    return agent, preset or None, values
+
+
+def learn_ours(name: str, env: str, seed: int, race: Race) -> None:
     """Train a method of this library in its own loop, without files."""
     from langevinrl.runs.callbacks import Callback
     from langevinrl.runs.config import RunConfig
@@ -77,8 +95,14 @@ def learn_ours(agent: str, preset: str | None, env: str, seed: int, race: Race) 
         def on_end(self, run: Run) -> None:
             self.evaluator.close()
 
+    agent, preset, values = read_name(name)
+    own = {f.name for f in dataclasses.fields(RunConfig)}
+    run_values = {field: value for field, value in values.items() if field in own}
+    hyperparameters = {field: value for field, value in values.items() if field not in own}
     endless = 10**9
-    config = RunConfig(env, agent, seed=seed, iterations=endless, preset=preset).resolved()
+    config = RunConfig(
+        env, agent, preset, hyperparameters, seed=seed, iterations=endless, **run_values
+    ).resolved()
     with Run(config, callbacks=[Watch()]) as run:
         run.until(endless)
 
@@ -113,8 +137,7 @@ def main(words: list[str]) -> None:
     if name in SBX:
         learn_sbx(name, env, int(seed), race)
     else:
-        agent, _, preset = name.partition(":")
-        learn_ours(agent, preset or None, env, int(seed), race)
+        learn_ours(name, env, int(seed), race)
 
 
 if __name__ == "__main__":

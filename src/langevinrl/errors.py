@@ -125,7 +125,7 @@ _SAME_FIELDS: list[tuple[str, str, str]] = [
      "JAX chooses; the environment variable JAX_PLATFORMS=cpu or cuda overrides it"),
     ("tensorboard_log wandb logger", "track", "CSV is always written"),
     ("fast fast_balance", "", "it was removed in version 0.2; use the preset short, or the agent "
-     "nclql-auto, which needs none (for fast-balance with n_step 3 and spread 0.1)"),
+     "nclql-auto, which needs none"),
 ]  # fmt: skip
 ALIASES = {
     name: Alias(fields.split(), note)

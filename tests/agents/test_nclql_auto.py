@@ -22,7 +22,7 @@ BATCH = make_batch(16)
 EMPTY = GradientStats(jnp.zeros(()), jnp.zeros(()))
 
 
-def measured_state(scale: float = 1.0, updates: int = 5_000) -> State:
+def measured_state(scale: float = 1.0, updates: int = 2_000) -> State:
     """Return a state with critics times `scale`, and gradient statistics of those critics.
 
     The slow average differs from the weights, so that a mix-up shows.
@@ -93,15 +93,15 @@ def on_a_quadratic(updates: int, steps_per_level: int, spread: float = 0.1) -> n
 
 def test_chain_at_the_last_level_has_the_requested_deviation() -> None:
     """Unadjusted steps of size s² at a peak of deviation s widen it by √(4/3)."""
-    end = on_a_quadratic(updates=5_000, steps_per_level=30)[-1]
+    end = on_a_quadratic(updates=2_000, steps_per_level=30)[-1]
     np.testing.assert_allclose(end.mean(), 1.0, atol=0.02)
     np.testing.assert_allclose(end.std(), 0.2 * (4 / 3) ** 0.5, rtol=0.05)
 
 
 def test_calm_start_draws_from_the_prior_and_ends_at_the_critic() -> None:
     """At β the score is that of exp(βwQ) prior^(1-β), both Gaussian here."""
-    for updates in (0, 500, 5_000):
-        beta, w, prior = updates / 5_000, 1 / 0.2**2, 1 / 0.8**2
+    for updates in (0, 200, 2_000):
+        beta, w, prior = updates / 2_000, 1 / 0.2**2, 1 / 0.8**2
         end = on_a_quadratic(updates, steps_per_level=200)[-1]
         precision = beta * w + (1 - beta) * prior
         np.testing.assert_allclose(end.mean(), beta * w / precision, atol=0.03)
@@ -171,7 +171,7 @@ def test_one_update_equals_the_formula() -> None:
     assert_near(after.critic.target_params, target)
     slow = optax.incremental_update(expected, state.slow_params, 0.005)
     assert_near(after.slow_params, slow)
-    assert int(after.updates) == 5_001
+    assert int(after.updates) == 2_001
     np.testing.assert_allclose(metrics["critic/joint"], value, rtol=1e-4)
     # The gradient is measured where the next actions end, with the critic before this update.
     first = jax.grad(lambda a: q(params, batch.next_obs, a, 4)[0].sum())

@@ -35,7 +35,7 @@ SMOOTH: dict[str, Any] = {"inverse_temperature": 10.0, "normalise": False}
 FEW: dict[str, Any] = {"num_steps": 5, "best_of": 3}
 FIELDS: dict[str, dict[str, Any]] = {
     "nclql": SMOOTH | {"num_levels": 3, "embedding_size": 4, "best_of": 2},
-    "nclql-auto": {"num_levels": 3, "embedding_size": 4, "best_of": 2},
+    "nclql-auto": {"num_levels": 3, "embedding_size": 4, "best_of": 2, "calm_updates": 2},
     "lql": SMOOTH | {"num_steps": 5},
     "sac": {},
     "qsm": FEW,

@@ -67,7 +67,7 @@ class NCLQLAuto(Common):
     num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
     smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
-    calm_updates: int = 5_000  # updates until the policy is exp(wQ) alone
+    calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
     slow_rate: float = 0.005  # step of the slow average towards the weights
     best_of: int = 1  # N: chains per action, the most valuable is kept
     learning_rate: float = 1e-3  # Adam's learning rate for the critics
