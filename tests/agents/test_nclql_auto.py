@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -135,13 +134,21 @@ def test_evaluation_climbs_the_slow_average_without_noise() -> None:
     assert not np.array_equal(exploring, acted(swapped, noise, explore=True))
 
 
-def test_one_critic_leads_the_chain_and_both_choose_among_its_ends() -> None:
-    state, obs = measured_state(), BATCH.obs
-    flipped = jax.tree.map(lambda leaf: leaf.at[1].multiply(-1.0), state.critic.params)
-    other = state._replace(critic=state.critic._replace(params=flipped))
-    np.testing.assert_array_equal(act(AGENT, state, obs), act(AGENT, other, obs))
-    several = replace(AGENT, best_of=8)
-    assert not np.array_equal(act(several, state, obs), act(several, other, obs))
+def test_chain_follows_the_mean_of_both_critics() -> None:
+    """Critics that cancel leave the noise alone, however steep each of them is."""
+    state, obs, noise = measured_state(), BATCH.obs, AGENT.noise(KEY, 16)
+    body = state.critic.params["body"]
+    last = jax.tree.map(lambda leaf: jnp.stack([leaf[0], -leaf[0]]), body["layers"][-1])
+    same = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), state.critic.params)
+    same["body"]["layers"][-1] = last
+    opposed = state._replace(critic=state.critic._replace(params=same))
+    start, steps = noise.first_chain()
+    expected = start
+    for sigma, z in zip(np.geomspace(2.0, 0.2, 5), steps, strict=True):
+        expected = jnp.clip(expected + sigma * z, -2, 2)
+    drawn = AGENT.policy(opposed, obs, noise, explore=True)
+    np.testing.assert_allclose(drawn, expected, atol=1e-4)
+    assert not np.allclose(AGENT.policy(state, obs, noise, explore=True), expected, atol=0.1)
 
 
 def test_one_update_equals_the_formula() -> None:
@@ -173,9 +180,9 @@ def test_one_update_equals_the_formula() -> None:
     assert_near(after.slow_params, slow)
     assert int(after.updates) == 2_001
     np.testing.assert_allclose(metrics["critic/joint"], value, rtol=1e-4)
-    # The gradient is measured where the next actions end, with the critic before this update.
-    first = jax.grad(lambda a: q(params, batch.next_obs, a, 4)[0].sum())
-    gradient = first(jnp.asarray(next_action))
+    # The gradient is measured where the next actions end, with the critics before this update.
+    both = jax.grad(lambda a: q(params, batch.next_obs, a, 4).mean(axis=0).sum())
+    gradient = both(jnp.asarray(next_action))
     assert_near(after.gradient, state.gradient.update(gradient))
     np.testing.assert_allclose(metrics["temperature/weight"], AGENT.weight(after.gradient))
     np.testing.assert_allclose(AGENT.policy_weight(after), 2.0 * AGENT.weight(after.gradient))

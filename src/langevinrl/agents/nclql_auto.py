@@ -1,15 +1,10 @@
 """NC-LQL with one set of defaults for every task: automatic temperature and a calm start.
 
 From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both losses (Eq. 8 and
-9) and annealed Langevin dynamics. Added here:
-
-- The inverse temperature w follows from the standard deviation s that the policy should have.
-- Calm start: for the first updates actions come from prior^(1-β) exp(βwQ), where β grows from 0 to
-  1. A chain that follows an untrained critic ends in the corners of the box.
-- No axis moves further in one step than the step's own noise, however steep the critic is.
-- Evaluation follows a slow average of the critics and adds no noise.
-
-The defaults suit tens of thousands of updates on a CPU; results/auto holds the comparisons.
+9) and annealed Langevin dynamics. Added here: the inverse temperature w follows from the policy's
+standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain that
+follows an untrained critic ends in the corners of the box; no axis drifts further in one step than
+the step's noise; evaluation follows a slow average of the critics and adds no noise.
 """
 
 from __future__ import annotations
@@ -30,19 +25,11 @@ from langevinrl.errors import UserError
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
+from langevinrl.samplers import langevin
 from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.langevin import (
-    Plan,
-    action_gradient,
-    annealed_plan,
-    geometric_sigmas,
-    langevin_in_box,
-    path_gradients,
-)
 from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
-MEASURED_ROWS = 64  # of a batch: more would cost time, and the mean covers a hundred updates
 PRIOR_STD = 0.4  # standard deviation of the Gaussian prior, as a fraction of the box's half-width
 
 
@@ -88,72 +75,60 @@ class NCLQLAuto(Common):
     @property
     def sigmas(self) -> Array:
         bound = self.spec.act_bound
-        return geometric_sigmas(bound, self.spread * bound, self.num_levels)  # (L,)
+        return langevin.geometric_sigmas(bound, self.spread * bound, self.num_levels)  # (L,)
 
     @property
     def clean(self) -> int:
         return self.num_levels - 1  # index of the level where the critic is the ordinary Q
 
     @property
-    def plan(self) -> Plan:
-        smallest_step = (self.spread * self.spec.act_bound) ** 2
-        return annealed_plan(self.sigmas, self.steps_per_level, smallest_step)
+    def plan(self) -> langevin.Plan:
+        return langevin.annealed_plan(self.sigmas, self.steps_per_level, self.sigmas[-1] ** 2)
 
     def weight(self, stats: GradientStats) -> Array:
-        """Return w; 0 before the first update.
-
-        For exp(wQ), E‖w∇Q‖² = d/s² on d action axes, both at a Gaussian peak and for a linear Q
-        that ends at a wall. So w = √d / (s · ‖∇Q‖), with the gradient measured where chains end.
-        """
-        std = self.spread * self.spec.act_bound  # s in action units
-        w = self.spec.act_dim**0.5 / (std * jnp.maximum(stats.norm, 1e-12))
+        """Return w; 0 before the first update."""
+        # For exp(wQ), E‖w∇Q‖² = d/s² on d action axes, both at a Gaussian peak and for a linear Q
+        # that ends at a wall. So w = √d / (s · ‖∇Q‖), with the gradient measured where chains end.
+        w = self.spec.act_dim**0.5 / (self.sigmas[-1] * jnp.maximum(stats.norm, 1e-12))
         return jnp.where(stats.seen > 0, w, 0.0)
 
     def init(self, key: Key) -> State:
         critic = init_learner(self.critic.init(key), optax.adam(self.learning_rate))
-        slow_params = jax.tree.map(jnp.copy, critic.params)
         stats = GradientStats(jnp.zeros(()), jnp.zeros(()))
-        return State(critic, slow_params, stats, jnp.zeros((), jnp.int32))
+        return State(critic, critic.params, stats, jnp.zeros((), jnp.int32))
 
     def noise(self, key: Key, num: int) -> ChainNoise:
-        num_steps = self.num_levels * self.steps_per_level
+        num_steps = len(self.plan.level)
         return draw_chain_noise(key, num, num_steps, self.best_of, self.spec, "uniform")
 
     def policy(self, state: State, obs: Array, noise: ChainNoise, *, explore: bool) -> Array:
-        start, steps = noise.for_chains()
+        start, drawn = noise.for_chains()
         params = state.critic.params if explore else state.slow_params
-        candidates = self._chain(state, params, obs, start, steps if explore else None)
+        score, bound = self._score(state, params, obs), self.spec.act_bound
+        steps = drawn if explore else None  # without noise the chain climbs
+        candidates = langevin.langevin_in_box(score, start, self.plan, steps, bound)
         value = partial(self.critic.apply, params, obs, level=self.clean)
         return best_of(candidates, lambda action: value(action).min(axis=0))
 
     def refine(self, state: State, obs: Array, noise: ChainNoise) -> Array:
         return self.policy(state, obs, noise, explore=False)
 
-    def _chain(
-        self,
-        state: State,
-        params: PyTree,
-        obs: Array,
-        start: Array,
-        steps: Array | None,
-        trace: bool = False,
-    ) -> Array:
-        """Run annealed Langevin dynamics from the largest step to the smallest (Def. 2)."""
-        q, w, bound = self._followed(params, obs), self.weight(state.gradient), self.spec.act_bound
+    def _score(self, state: State, params: PyTree, obs: Array) -> Callable[[Array, Array], Array]:
+        """Return the score of prior^(1-β) exp(βwQ), where β grows from 0 to 1 at the start."""
+        q, w = self._followed(params, obs), self.weight(state.gradient)
         beta = jnp.minimum(1.0, state.updates / self.calm_updates)
         steepest = 2 / self.sigmas  # a drift of σ on each axis
 
-        def score(action: Array, level: Array) -> Array:  # of prior^(1-β) exp(βwQ)
-            prior = -action / (PRIOR_STD * bound) ** 2
-            both = beta * w * action_gradient(q, action, level) + (1 - beta) * prior
-            return jnp.clip(both, -steepest[level], steepest[level])
+        def score(action: Array, level: Array) -> Array:
+            prior = -action / (PRIOR_STD * self.spec.act_bound) ** 2
+            mixed = beta * w * langevin.action_gradient(q, action, level) + (1 - beta) * prior
+            return jnp.clip(mixed, -steepest[level], steepest[level])
 
-        return langevin_in_box(score, start, self.plan, steps, bound, trace=trace)
+        return score
 
     def _followed(self, params: PyTree, obs: Array) -> Callable[[Array, Array | int], Array]:
-        """Return the value whose gradient the chain follows: that of the first critic."""
-        first = jax.tree.map(lambda leaf: leaf[:1], params)
-        return lambda action, level: self.critic.apply(first, obs, action, level)[0]
+        """Return the value whose gradient the chain follows: the mean of both critics."""
+        return lambda action, level: self.critic.apply(params, obs, action, level).mean(axis=0)
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
@@ -163,32 +138,32 @@ class NCLQLAuto(Common):
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
 
         half = (len(batch.reward) + 1) // 2  # smoothing all rows costs more than it adds
-        obs, action = batch.obs[:half], batch.action[:half]
         level = jax.random.randint(level_key, (half,), 0, self.clean)
-        perturbation = jax.random.normal(noise_key, action.shape)
-        noisy = action + self.smoothing * self.sigmas[level, None] * perturbation
+        perturbation = jax.random.normal(noise_key, (half, self.spec.act_dim))
+        noisy = batch.action[:half] + self.smoothing * self.sigmas[level, None] * perturbation
 
         def loss(params: PyTree) -> Array:  # Eq. 8 + Eq. 9
             q = self.critic.apply(params, batch.obs, batch.action, self.clean)
             anchor = jax.lax.stop_gradient(q[:, :half].mean(axis=0, keepdims=True))
-            smoothed = self.critic.apply(params, obs, noisy, level)
+            smoothed = self.critic.apply(params, batch.obs[:half], noisy, level)
             return squared(q - backup[None]) + squared(smoothed - anchor)
 
         critic = descend(state.critic, optax.adam(self.learning_rate), loss)
         critic = soft_update(critic, self.target_rate)
         slow_params = optax.incremental_update(critic.params, state.slow_params, self.slow_rate)
-        some = slice(MEASURED_ROWS)
-        q = self._followed(params, batch.next_obs[some])
-        gradient = state.gradient.update(action_gradient(q, next_action[some], self.clean))
+        q = self._followed(params, batch.next_obs)
+        gradient = state.gradient.update(langevin.action_gradient(q, next_action, self.clean))
         metrics = {"critic/backup": backup.mean(), "critic/joint": critic.loss}
         metrics |= {"temperature/weight": self.weight(gradient), "temperature/slope": gradient.norm}
         return Update(State(critic, slow_params, gradient, state.updates + 1), metrics)
 
     def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        return self._chain(state, state.critic.params, obs, *noise.first_chain(), trace=True)
+        score, bound = self._score(state, state.critic.params, obs), self.spec.act_bound
+        start, steps = noise.first_chain()
+        return langevin.langevin_in_box(score, start, self.plan, steps, bound, trace=True)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
-        return path_gradients(self._followed(state.critic.params, obs), path, self.plan)
+        return langevin.path_gradients(self._followed(state.critic.params, obs), path, self.plan)
 
     def policy_weight(self, state: State) -> Array:
         return self.reward_scale * self.weight(state.gradient)

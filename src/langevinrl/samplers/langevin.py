@@ -32,7 +32,7 @@ def geometric_sigmas(sigma_max: float, sigma_min: float, num_levels: int) -> Arr
     return jnp.exp(jnp.linspace(jnp.log(sigma_max), jnp.log(sigma_min), num_levels))
 
 
-def annealed_plan(sigmas: Array, steps_per_level: int, step_size: float) -> Plan:
+def annealed_plan(sigmas: Array, steps_per_level: int, step_size: float | Array) -> Plan:
     """Return steps that shrink with the square of the level's noise (Def. 2)."""
     level = jnp.repeat(jnp.arange(len(sigmas)), steps_per_level)
     # The ratio comes first: squaring sigmas of 1e-3 and then dividing loses digits in float32.
