@@ -74,7 +74,7 @@ def sample_annealed(
     sigmas = geometric_sigmas(high, low, CHAIN_STEPS)  # type: ignore[arg-type]
     smoothing = sigmas.at[-1].set(0.0)  # the last level is the reward itself
     disturb = random_error(error_key, error)
-    plan = annealed_plan(sigmas, 1, step_size)  # type: ignore[arg-type]
+    plan = annealed_plan(sigmas, 1, step_size)
 
     def value(action: Array, level: Array) -> Array:
         return env.smoothed_value(action, smoothing[level]) + disturb(action)
