@@ -1,4 +1,4 @@
-"""NC-LQL auto beside SAC and SBX's SAC: tables and figure of results/auto, as blocks of pages.
+"""NC-LQL auto beside SAC and SBX's SAC: tables and figure of results/auto.
 
 Returns are normalised per task, 0 for random actions and 1 for the best evaluation of any run.  The
 score of a run at a time is its last evaluation before it.

@@ -23,8 +23,8 @@ from langevinrl.runs.config import PAPER_ITERATIONS
 MINUTES = range(1, 7)
 MARKS = (5_000, 10_000, 20_000, 30_000, 40_000, 50_000, 100_000, 200_000)  # iterations
 CONTESTANTS = {
-    "nclql-fast": "NC-LQL auto",
-    "nclql-fast-balance": "NC-LQL auto, `--n-step 3 --spread 0.1`",
+    "nclql-fast": "NC-LQL auto, earlier version",
+    "nclql-fast-balance": "the same, `--n-step 3 --spread 0.1`",
     "sbx-sac": "SBX SAC",
     "sbx-crossq": "SBX CrossQ",
     "sbx-crossq-equal": "SBX CrossQ, equal width",
@@ -68,6 +68,26 @@ def contest() -> str:
         for (env, contestant), seeds in sorted(found.items())
     ]
     return table(("task", "algorithm", "seeds", *(f"{m} min" for m in MINUTES)), rows)
+
+
+@block
+def auto_choosing() -> str:
+    """Tabulate the trials in which settings were chosen, by minutes of CPU time."""
+    runs: dict[tuple[str, str, str, str], dict[str, list[tuple[float, float]]]] = {}
+    for row in read_csv("auto/choosing.csv"):
+        trial = row["trial"], METHODS[row["method"]].label, row["fields"], row["task"]
+        seeds = runs.setdefault(trial, defaultdict(list))
+        seeds[row["seed"]].append((float(row["cpu_seconds"]), float(row["return"])))
+    rows = []
+    for (_, method, fields, task), seeds in sorted(runs.items()):
+        ends = []
+        for minute in (1, 2, 3, 6):
+            late = 61 * minute  # an evaluation happens at the first step after its time
+            done = [points for points in seeds.values() if points[-1][0] >= 59 * minute]
+            values = [[value for time, value in points if time <= late][-1] for points in done]
+            ends.append(whole(mean(values)) if values else "")
+        rows.append((method, fields.replace(" ", ", ") or "defaults", task, len(seeds), *ends))
+    return table(("method", "fields", "task", "seeds", *(f"{m} min" for m in (1, 2, 3, 6))), rows)
 
 
 @block

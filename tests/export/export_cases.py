@@ -27,7 +27,7 @@ PAGES = Path(__file__).parents[2] / "docs"
 # Every method and the agent of docs/adding-an-agent.md.
 CASES: dict[str, dict[str, Any]] = {
     "nclql": {"best_of": 3, "num_levels": 3, "inverse_temperature": 10.0, "normalise": False},
-    "nclql-auto": {"best_of": 3, "evaluation": "draw"},
+    "nclql-auto": {"best_of": 3, "calm_updates": 2},  # in the middle of its calm start
     "lql": {"num_steps": 4, "best_of": 3},
     "sac": {},
     "qsm": {"num_steps": 4, "best_of": 3},
@@ -58,13 +58,13 @@ def documented_agent(folder: Path) -> Any:
 
 
 def make_agent(kind: Any, **fields: Any) -> tuple[Any, Any]:
-    """Return an agent and a state in which all weights differ."""
+    """Return an agent and a state after one update in which all weights differ."""
     agent = kind(SPACES.spec, hidden=(16, 12), **fields)
     rng = np.random.default_rng(0)
 
     def perturb(leaf: Any) -> Any:
         is_float = jnp.issubdtype(leaf.dtype, jnp.floating)
-        return leaf + 0.1 * rng.normal(size=leaf.shape).astype(np.float32) if is_float else leaf
+        return leaf + 0.1 * rng.normal(size=leaf.shape).astype(np.float32) if is_float else leaf + 1
 
     return agent, jax.tree.map(perturb, jax.jit(agent.init)(jax.random.key(0)))
 

@@ -30,8 +30,9 @@ def make_policy(spaces: TaskSpaces, agent: str = "nclql", **fields: Any) -> Poli
     """Return an untrained policy of two seeds."""
     made = METHODS[agent].load()(spaces.spec, hidden=(8, 8), **fields)
     state = jax.vmap(made.init)(jax.random.split(jax.random.key(0), 2))
-    if agent == "nclql-auto":  # its chain follows the critic only once its gradient is measured
-        state = state._replace(gradient=jax.tree.map(lambda leaf: leaf + 1, state.gradient))
+    if agent == "nclql-auto":  # its chain follows the critics only after an update
+        gradient = jax.tree.map(lambda leaf: leaf + 1, state.gradient)
+        state = state._replace(gradient=gradient, updates=state.updates + 1)
     return Policy(made, state, spaces, seed=0)
 
 
@@ -71,7 +72,7 @@ class Recorder(gym.Env[np.ndarray, np.ndarray]):
     ("agent", "fields"),
     [
         ("nclql", {"num_levels": 3, "best_of": 2, **SMOOTH}),
-        ("nclql-auto", {"evaluation": "draw"}),
+        ("nclql-auto", {"calm_updates": 1}),
         ("mfp", {"flow_steps": 3, "best_of": 3}),
     ],
 )
