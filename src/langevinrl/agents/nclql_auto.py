@@ -4,7 +4,7 @@ From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both 
 9) and annealed Langevin dynamics. Added here: the inverse temperature w follows from the policy's
 standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain that
 follows an untrained critic ends in the corners of the box; no axis drifts further in one step than
-the step's noise; evaluation follows a slow average of the critics and adds no noise.
+the step's size; evaluation follows a slow average of the critics and adds no noise.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class NCLQLAuto(Common):
     spread: float = 0.1  # s: the policy's standard deviation, as a fraction of the box's half-width
     num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
+    noise_scale: float = 0.75  # factor on the noise: one step a level cannot remove all of it
     smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
     calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
     slow_rate: float = 0.005  # step of the slow average towards the weights
@@ -83,12 +84,13 @@ class NCLQLAuto(Common):
 
     @property
     def plan(self) -> langevin.Plan:
-        return langevin.annealed_plan(self.sigmas, self.steps_per_level, self.sigmas[-1] ** 2)
+        plan = langevin.annealed_plan(self.sigmas, self.steps_per_level, self.sigmas[-1] ** 2)
+        return plan._replace(noise_std=self.noise_scale * plan.noise_std)
 
     def weight(self, stats: GradientStats) -> Array:
         """Return w; 0 before the first update."""
-        # For exp(wQ), E‖w∇Q‖² = d/s² on d action axes, both at a Gaussian peak and for a linear Q
-        # that ends at a wall. So w = √d / (s · ‖∇Q‖), with the gradient measured where chains end.
+        # For exp(wQ), E‖w∇Q‖² = d/s² on d axes, at a Gaussian peak and for a linear Q that ends at
+        # a wall. So w = √d / (s · ‖∇Q‖), with the gradient measured where chains end.
         w = self.spec.act_dim**0.5 / (self.sigmas[-1] * jnp.maximum(stats.norm, 1e-12))
         return jnp.where(stats.seen > 0, w, 0.0)
 
@@ -98,14 +100,13 @@ class NCLQLAuto(Common):
         return State(critic, critic.params, stats, jnp.zeros((), jnp.int32))
 
     def noise(self, key: Key, num: int) -> ChainNoise:
-        num_steps = len(self.plan.level)
-        return draw_chain_noise(key, num, num_steps, self.best_of, self.spec, "uniform")
+        length = len(self.plan.level)
+        return draw_chain_noise(key, num, length, self.best_of, self.spec, "uniform")
 
     def policy(self, state: State, obs: Array, noise: ChainNoise, *, explore: bool) -> Array:
-        start, drawn = noise.for_chains()
         params = state.critic.params if explore else state.slow_params
         score, bound = self._score(state, params, obs), self.spec.act_bound
-        steps = drawn if explore else None  # without noise the chain climbs
+        start, steps = noise.for_chains() if explore else (noise.for_chains()[0], None)
         candidates = langevin.langevin_in_box(score, start, self.plan, steps, bound)
         value = partial(self.critic.apply, params, obs, level=self.clean)
         return best_of(candidates, lambda action: value(action).min(axis=0))
@@ -132,9 +133,9 @@ class NCLQLAuto(Common):
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
-        params, target_params = state.critic.params, state.critic.target_params
         next_action = self.act(state, batch.next_obs, next_key, explore=True)
-        next_q = self.critic.apply(target_params, batch.next_obs, next_action, self.clean)
+        target = state.critic.target_params
+        next_q = self.critic.apply(target, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
 
         half = (len(batch.reward) + 1) // 2  # smoothing all rows costs more than it adds
@@ -151,7 +152,7 @@ class NCLQLAuto(Common):
         critic = descend(state.critic, optax.adam(self.learning_rate), loss)
         critic = soft_update(critic, self.target_rate)
         slow_params = optax.incremental_update(critic.params, state.slow_params, self.slow_rate)
-        q = self._followed(params, batch.next_obs)
+        q = self._followed(state.critic.params, batch.next_obs)
         gradient = state.gradient.update(langevin.action_gradient(q, next_action, self.clean))
         metrics = {"critic/backup": backup.mean(), "critic/joint": critic.loss}
         metrics |= {"temperature/weight": self.weight(gradient), "temperature/slope": gradient.norm}
