@@ -74,7 +74,7 @@ def run_all(contest: Contest) -> None:
     def run(job: tuple[int, str, str]) -> None:
         seed, env, name = job
         path = folder / (re.sub(r"[^\w.,=-]+", "-", f"{name}-{env}-{seed}") + ".csv")
-        if not path.exists():
+        if not (path.exists() and read_rows(path)[-1].seconds >= 54 * contest.minutes):
             core = cores.get()
             try:
                 learn(contest, name, env, seed, core, path)
@@ -156,9 +156,10 @@ def _draw_curves(axis: Any, rows: Sequence[Row], name: str, colour: str) -> None
     axis.plot([time / 60 for time in times], means, color=colour, label=name)
 
 
-def collect(folder: Path) -> list[Row]:
-    """Gather all finished curves of a contest in learning.csv."""
+def collect(folder: Path, minutes: float) -> list[Row]:
+    """Gather all finished curves in learning.csv, those of a longer contest cut at `minutes`."""
     rows = [row for path in sorted((folder / "learning").glob("*.csv")) for row in read_rows(path)]
+    rows = [row for row in rows if row.seconds <= 60 * minutes * LATE]
     with (folder / "learning.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["contestant", "env", "seed", "cpu_seconds", "env_steps", "return"])
@@ -170,7 +171,7 @@ def main(contest: Contest) -> None:
     contest.out.mkdir(parents=True, exist_ok=True)
     (contest.out / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n")
     run_all(contest)
-    rows = collect(contest.out)
+    rows = collect(contest.out, contest.minutes)
     draw(rows, contest.out / "learning.png")
     print_table(rows, contest.minutes)
     print(contest.out / "learning.csv")

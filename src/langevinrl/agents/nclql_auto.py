@@ -138,7 +138,7 @@ class NCLQLAuto(Common):
         next_q = self.critic.apply(target, batch.next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
 
-        half = (len(batch.reward) + 1) // 2  # smoothing all rows costs more than it adds
+        half = (len(batch.reward) + 1) // 2  # of the rows are smoothed: a shorter update
         level = jax.random.randint(level_key, (half,), 0, self.clean)
         perturbation = jax.random.normal(noise_key, (half, self.spec.act_dim))
         noisy = batch.action[:half] + self.smoothing * self.sigmas[level, None] * perturbation
