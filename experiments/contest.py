@@ -5,37 +5,41 @@ From the root of the repository:
 python experiments/contest.py nclql-auto sac:short sbx-sac --sbx-python sbx/bin/python
 
 contestant.py says how contestants are named.  Each learns in a separate process pinned to one
-core.  A finished curve is not made again, so a contest that was stopped goes on, and one with more
-tasks or seeds can be added to the same folder.  SBX needs an environment of its own:
-pip install sbx-rl 'gymnasium[mujoco]'.
+core.  Its curve is added to learning.csv when it is finished, and a curve in that file is not made
+again: a contest that was stopped goes on, and one with more tasks or seeds can be added to it.
+SBX needs an environment of its own: pip install sbx-rl 'gymnasium[mujoco]'.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import statistics
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any, NamedTuple
 
 import contestant
 import tyro
+from result_files import value_at
 
 from langevinrl.analysis.figures import panels, share_legend, write_figure
 from langevinrl.analysis.groups import COLOURS
 from langevinrl.storage.versions import versions
 
 MOMENTS = (0.25, 0.5, 1.0)  # parts of the time at which the table shows the return
-LATE = 1.01  # an evaluation happens at the first step after its time
+COLUMNS = ("contestant", "env", "seed", "cpu_seconds", "env_steps", "return", "code")
 
 
 @dataclass(frozen=True)
@@ -60,37 +64,49 @@ class Row(NamedTuple):
     seconds: float  # CPU time spent on learning
     env_steps: int
     score: float  # mean return
+    code: str = ""  # commit or version that made the run
 
 
-def run_all(contest: Contest) -> None:
-    """Let every contestant learn every task with every seed, one process per core."""
-    folder = contest.out / "learning"
-    folder.mkdir(parents=True, exist_ok=True)
+def run_all(contest: Contest) -> list[Row]:
+    """Let every contestant learn every task with every seed, one process per core.
+
+    Curves in learning.csv are not made again; each new one is added to it at once.
+    """
+    path = contest.out / "learning.csv"
+    rows = read_rows(path) if path.exists() else []
+    done = {row[:3] for row in rows if row.seconds >= 54 * contest.minutes}
+    rows = [row for row in rows if row[:3] in done]
     cores: SimpleQueue[int] = SimpleQueue()
     for core in sorted(os.sched_getaffinity(0)):
         cores.put(core)
-    seeds = range(contest.seed, contest.seed + contest.seeds)
+    adding = Lock()
 
     def run(job: tuple[int, str, str]) -> None:
         seed, env, name = job
-        path = folder / (re.sub(r"[^\w.,=-]+", "-", f"{name}-{env}-{seed}") + ".csv")
-        if not (path.exists() and read_rows(path)[-1].seconds >= 54 * contest.minutes):
-            core = cores.get()
-            try:
-                learn(contest, name, env, seed, core, path)
-            finally:
-                cores.put(core)
-        print(f"{name} {env} seed {seed}: {read_rows(path)[-1].score:.0f}", flush=True)
+        if (name, env, seed) in done:
+            return
+        core = cores.get()
+        try:
+            curve = learn(contest, name, env, seed, core)
+        finally:
+            cores.put(core)
+        with adding:
+            rows.extend(curve)
+            write_rows(rows, path)
+        print(f"{name} {env} seed {seed}: {curve[-1].score:.0f}", flush=True)
 
+    seeds = range(contest.seed, contest.seed + contest.seeds)
     jobs = product(seeds, contest.tasks, contest.contestants)
     with ThreadPoolExecutor(cores.qsize()) as pool:
         list(pool.map(run, jobs))
+    return rows
 
 
-def learn(contest: Contest, name: str, env: str, seed: int, core: int, path: Path) -> None:
-    """Run one contestant in a process of its own; its output goes to a file beside its curve."""
+def learn(contest: Contest, name: str, env: str, seed: int, core: int) -> list[Row]:
+    """Run one contestant in a process of its own; its output is kept if it fails."""
     python = contest.sbx_python if name in contestant.SBX else sys.executable
-    draft, log = path.with_suffix(".partial"), path.with_suffix(".log")
+    draft = contest.out / (re.sub(r"[^\w.,=-]+", "-", f"{name}-{env}-{seed}") + ".partial")
+    log = draft.with_suffix(".log")
     numbers = [str(seed), str(core), str(60 * contest.minutes)]
     words = [python, contestant.__file__, name, env, *numbers, str(draft)]
     single = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
@@ -98,26 +114,39 @@ def learn(contest: Contest, name: str, env: str, seed: int, core: int, path: Pat
         done = subprocess.run(words, stdout=file, stderr=file, env=os.environ | single)
     if done.returncode:
         sys.exit(f"{name} failed on {env}; see {log}")
-    draft.replace(path)
+    curve = read_rows(draft)
+    draft.unlink()
     log.unlink()
+    return curve
 
 
 def read_rows(path: Path) -> list[Row]:
     with path.open(newline="") as file:
         return [
             Row(r["contestant"], r["env"], int(r["seed"]), float(r["cpu_seconds"]),
-                int(r.get("env_steps", 0)), float(r["return"]))
+                int(r.get("env_steps", 0)), float(r["return"]), r.get("code", ""))
             for r in csv.DictReader(file)
         ]  # fmt: skip
 
 
-def value_at(rows: Iterable[Row], seconds: float) -> float:
+def write_rows(rows: Iterable[Row], path: Path) -> None:
+    """Replace the file by these rows, sorted."""
+    draft = path.with_suffix(".new")
+    with draft.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(sorted(rows))
+    draft.replace(path)
+
+
+def mean_at(rows: Iterable[Row], seconds: float) -> float:
     """Return the mean over seeds of the last return at or before a time; NaN without any."""
-    last: dict[int, Row] = {}
-    for row in sorted(rows, key=lambda row: row.seconds):
-        if row.seconds <= seconds * LATE:
-            last[row.seed] = row
-    return statistics.fmean(row.score for row in last.values()) if last else float("nan")
+    points: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        points[row.seed].append((row.seconds, row.score))
+    found = [value_at(curve, seconds) for curve in points.values()]
+    known = [value for value in found if not math.isnan(value)]
+    return statistics.fmean(known) if known else math.nan
 
 
 def print_table(rows: Sequence[Row], minutes: float) -> None:
@@ -126,7 +155,7 @@ def print_table(rows: Sequence[Row], minutes: float) -> None:
     print(f"{'task':26} {'contestant':20}" + "".join(f"{time:7g} min" for time in times))
     for env, name in sorted({(row.env, row.contestant) for row in rows}):
         own = [row for row in rows if (row.env, row.contestant) == (env, name)]
-        values = "".join(f"{value_at(own, 60 * time):11.0f}" for time in times)
+        values = "".join(f"{mean_at(own, 60 * time):11.0f}" for time in times)
         print(f"{env:26} {name:20}{values}")
 
 
@@ -152,26 +181,14 @@ def _draw_curves(axis: Any, rows: Sequence[Row], name: str, colour: str) -> None
         own = [row for row in rows if row.seed == seed]
         axis.plot([r.seconds / 60 for r in own], [r.score for r in own], color=colour, alpha=0.25)
     times = sorted(row.seconds for row in rows if row.seed == seeds[0])
-    means = [value_at(rows, time) for time in times]
+    means = [mean_at(rows, time) for time in times]
     axis.plot([time / 60 for time in times], means, color=colour, label=name)
-
-
-def collect(folder: Path, minutes: float) -> list[Row]:
-    """Gather all finished curves in learning.csv, those of a longer contest cut at `minutes`."""
-    rows = [row for path in sorted((folder / "learning").glob("*.csv")) for row in read_rows(path)]
-    rows = [row for row in rows if row.seconds <= 60 * minutes * LATE]
-    with (folder / "learning.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["contestant", "env", "seed", "cpu_seconds", "env_steps", "return"])
-        writer.writerows(rows)
-    return rows
 
 
 def main(contest: Contest) -> None:
     contest.out.mkdir(parents=True, exist_ok=True)
     (contest.out / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n")
-    run_all(contest)
-    rows = collect(contest.out, contest.minutes)
+    rows = [row for row in run_all(contest) if row.seconds <= 60.6 * contest.minutes]
     draw(rows, contest.out / "learning.png")
     print_table(rows, contest.minutes)
     print(contest.out / "learning.csv")

@@ -14,12 +14,14 @@ import csv
 import dataclasses
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
-COLUMNS = ("contestant", "env", "seed", "cpu_seconds", "wall_seconds", "env_steps", "return")
+COLUMNS = ("contestant", "env", "seed", "cpu_seconds", "env_steps", "return", "code")
 EVALUATIONS = 20  # per run, at equal times
 EPISODES = 5  # per evaluation
 
@@ -39,23 +41,22 @@ class Race:
     during evaluations.
     """
 
-    def __init__(self, head: tuple[str, str, int], seconds: float, path: str) -> None:
-        self.head, self.seconds, self.path = head, seconds, path
-        self.start_cpu, self.start_wall = time.process_time(), time.perf_counter()
+    def __init__(self, head: tuple[str, str, int], code: str, seconds: float, path: str) -> None:
+        self.head, self.code, self.seconds, self.path = head, code, seconds, path
+        self.start = time.process_time()
         self.next_evaluation = 0.0
         with open(path, "w", newline="") as file:
             csv.writer(file).writerow(COLUMNS)
 
     def step(self, env_steps: int, evaluate: Callable[[], float]) -> bool:
         """Evaluate if it is time to; return whether the race is over."""
-        now_cpu, now_wall = time.process_time(), time.perf_counter()
-        cpu, wall = now_cpu - self.start_cpu, now_wall - self.start_wall
+        now = time.process_time()
+        cpu = now - self.start
         if cpu >= self.next_evaluation:
-            row = [*self.head, f"{cpu:.1f}", f"{wall:.1f}", env_steps, f"{evaluate():.2f}"]
+            row = [*self.head, f"{cpu:.1f}", env_steps, f"{evaluate():.2f}", self.code]
             with open(self.path, "a", newline="") as file:
                 csv.writer(file).writerow(row)
-            self.start_cpu += time.process_time() - now_cpu
-            self.start_wall += time.perf_counter() - now_wall
+            self.start += time.process_time() - now
             self.next_evaluation = min(cpu + self.seconds / EVALUATIONS, self.seconds)
         return cpu >= self.seconds
 
@@ -130,10 +131,19 @@ def learn_sbx(name: str, env: str, seed: int, race: Race) -> None:
     model.learn(10**9, callback=Watch())
 
 
+def code_of(name: str) -> str:
+    """Return the commit of this library, with a plus if files have changed, or SBX's version."""
+    if name in SBX:
+        return f"sbx-rl {metadata.version('sbx-rl')}"
+    words = ["git", "describe", "--always", "--abbrev=7", "--exclude=*", "--dirty=+"]
+    place = os.path.dirname(__file__)
+    return subprocess.run(words, cwd=place, capture_output=True, text=True).stdout.strip()
+
+
 def main(words: list[str]) -> None:
     name, env, seed, core, seconds, path = words
     os.sched_setaffinity(0, {int(core)})  # before any library counts the cores
-    race = Race((name, env, int(seed)), float(seconds), path)
+    race = Race((name, env, int(seed)), code_of(name), float(seconds), path)
     if name in SBX:
         learn_sbx(name, env, int(seed), race)
     else:

@@ -10,6 +10,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from math import nan
 from pathlib import Path
 from statistics import mean
 from typing import Any, TypeAlias
@@ -59,6 +60,12 @@ def read_csv(name: str) -> list[dict[str, str]]:
 def read_json(name: str) -> Any:
     """Return the contents of a file under results/."""
     return json.loads((RESULTS / name).read_text())
+
+
+def value_at(points: Iterable[tuple[float, float]], seconds: float) -> float:
+    """Return the last value at or before a time, from times and values in order; NaN without."""
+    late = 1.01 * seconds  # an evaluation happens at the first step after its time
+    return next((value for time, value in reversed(list(points)) if time <= late), nan)
 
 
 def runs_in(name: str) -> list[str]:

@@ -14,6 +14,7 @@ from result_files import (
     read_json,
     runs_in,
     table,
+    value_at,
     whole,
 )
 
@@ -56,8 +57,7 @@ def contest() -> str:
         points[row["env"], row["contestant"], row["seed"]].append(at)
     found = defaultdict(list)
     for (env, contestant, _), seed in points.items():
-        ends = [[value for time, value in seed if time <= 60 * minute][-1] for minute in MINUTES]
-        found[env, contestant].append(ends)
+        found[env, contestant].append([value_at(seed, 60 * minute) for minute in MINUTES])
     rows = [
         (
             env,
@@ -82,9 +82,8 @@ def auto_choosing() -> str:
     for (_, method, fields, task), seeds in sorted(runs.items()):
         ends = []
         for minute in (1, 2, 3, 6):
-            late = 61 * minute  # an evaluation happens at the first step after its time
             done = [points for points in seeds.values() if points[-1][0] >= 59 * minute]
-            values = [[value for time, value in points if time <= late][-1] for points in done]
+            values = [value_at(points, 60 * minute) for points in done]
             ends.append(whole(mean(values)) if values else "")
         rows.append((method, fields.replace(" ", ", ") or "defaults", task, len(seeds), *ends))
     return table(("method", "fields", "task", "seeds", *(f"{m} min" for m in (1, 2, 3, 6))), rows)
