@@ -4,14 +4,13 @@ From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both 
 9) and annealed Langevin dynamics. Added here: the inverse temperature w follows from the policy's
 standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain that
 follows an untrained critic ends in the corners of the box; no axis drifts further in one step than
-the step's size; evaluation follows a slow average of the critics and adds no noise.
+the step's size; the last level adds no noise; evaluation follows a slow average of the critics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -24,7 +23,7 @@ from langevinrl.agents.presets import SHORT_RUN, Presets
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.losses import squared, td_backup
-from langevinrl.networks import Activation, Critic, Embedding, StateActionNet
+from langevinrl.networks import Activation, Critic, Embedding, StateActionNet, smallest
 from langevinrl.samplers import langevin
 from langevinrl.samplers.choose import best_of
 from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
@@ -53,7 +52,6 @@ class NCLQLAuto(Common):
     spread: float = 0.1  # s: the policy's standard deviation, as a fraction of the box's half-width
     num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
-    noise_scale: float = 0.75  # factor on the noise: one step a level cannot remove all of it
     smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
     calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
     slow_rate: float = 0.005  # step of the slow average towards the weights
@@ -84,8 +82,9 @@ class NCLQLAuto(Common):
 
     @property
     def plan(self) -> langevin.Plan:
+        # No noise at the last level: its step removes half of what the level before has added.
         plan = langevin.annealed_plan(self.sigmas, self.steps_per_level, self.sigmas[-1] ** 2)
-        return plan._replace(noise_std=self.noise_scale * plan.noise_std)
+        return plan._replace(noise_std=jnp.where(plan.level < self.clean, plan.noise_std, 0.0))
 
     def weight(self, stats: GradientStats) -> Array:
         """Return w; 0 before the first update."""
@@ -108,8 +107,7 @@ class NCLQLAuto(Common):
         score, bound = self._score(state, params, obs), self.spec.act_bound
         start, steps = noise.for_chains() if explore else (noise.for_chains()[0], None)
         candidates = langevin.langevin_in_box(score, start, self.plan, steps, bound)
-        value = partial(self.critic.apply, params, obs, level=self.clean)
-        return best_of(candidates, lambda action: value(action).min(axis=0))
+        return best_of(candidates, lambda a: self._followed(params, obs)(a, self.clean))
 
     def refine(self, state: State, obs: Array, noise: ChainNoise) -> Array:
         return self.policy(state, obs, noise, explore=False)
@@ -128,8 +126,8 @@ class NCLQLAuto(Common):
         return score
 
     def _followed(self, params: PyTree, obs: Array) -> Callable[[Array, Array | int], Array]:
-        """Return the value whose gradient the chain follows: the mean of both critics."""
-        return lambda action, level: self.critic.apply(params, obs, action, level).mean(axis=0)
+        """Return the value whose gradient the chain follows: the minimum of both critics."""
+        return lambda action, level: smallest(self.critic.apply(params, obs, action, level))
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
@@ -152,8 +150,10 @@ class NCLQLAuto(Common):
         critic = descend(state.critic, optax.adam(self.learning_rate), loss)
         critic = soft_update(critic, self.target_rate)
         slow_params = optax.incremental_update(critic.params, state.slow_params, self.slow_rate)
-        q = self._followed(state.critic.params, batch.next_obs)
-        gradient = state.gradient.update(langevin.action_gradient(q, next_action, self.clean))
+        few = max(1, half // 2)  # rows suffice for a running estimate
+        q = self._followed(state.critic.params, batch.next_obs[:few])
+        slope = langevin.action_gradient(q, next_action[:few], self.clean)
+        gradient = state.gradient.update(slope)
         metrics = {"critic/backup": backup.mean(), "critic/joint": critic.loss}
         metrics |= {"temperature/weight": self.weight(gradient), "temperature/slope": gradient.norm}
         return Update(State(critic, slow_params, gradient, state.updates + 1), metrics)
