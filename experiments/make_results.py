@@ -11,7 +11,7 @@ Figures are drawn from files under results/ by the function of their experiment.
 - results/bandit/figures: the stored arrays are older than the code that draws them;
   `langevinrl bandit` writes both.
 - results/past_the_paper, except reward_size: its script was removed in the commit its README names.
-- results/fast/cheetah.png, docs/report.png: frames of a video and a screenshot.
+- docs/report.png: a screenshot.
 """
 
 from __future__ import annotations
@@ -22,31 +22,27 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import contest
 import lql_start
 import mujoco_tasks
+import result_auto
 import result_costs
 import result_sentences
 import result_tables
 import reward_size
 import sac_check
 import temperature
-import ten_methods
 from result_files import BLOCKS, RESULTS, ROOT
 
-MODULES = (result_tables, result_sentences, result_costs)  # they register the blocks
+MODULES = (result_tables, result_auto, result_sentences, result_costs)  # they register the blocks
 MARKED = re.compile(r"^<!-- results: ([\w-]+) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 
 FIGURES: tuple[Callable[[], None], ...] = (
     mujoco_tasks.draw,
     lql_start.draw,
     sac_check.draw,
-    ten_methods.draw,
     temperature.draw,
     lambda: reward_size.draw(RESULTS / "past_the_paper" / "reward_size"),
-    lambda: contest.draw(
-        contest.read_rows(RESULTS / "fast" / "learning.csv"), RESULTS / "fast" / "learning.png"
-    ),
+    result_auto.draw,
 )
 
 

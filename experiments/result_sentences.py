@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from statistics import mean
 
@@ -92,21 +91,6 @@ def released() -> str:
             f"{each})"
         )
     return f"The authors' released code was run with one seed on two tasks: {'; '.join(lines)}."
-
-
-@block
-def uncommitted() -> str:
-    """Count the runs that were made from a tree with uncommitted changes."""
-    dirty = Counter(
-        path.relative_to(RESULTS).parts[0]
-        for path in RESULTS.rglob("versions.json")
-        if read_json(str(path.relative_to(RESULTS))).get("dirty")
-    )
-    counts = joined(f"{number} under `results/{name}`" for name, number in sorted(dirty.items()))
-    return (
-        "Some runs were made from a tree with uncommitted changes, as their `versions.json` says: "
-        f"{counts}."
-    )
 
 
 @block

@@ -125,22 +125,6 @@ def full_length() -> str:
 
 
 @block
-def ten() -> str:
-    """Tabulate returns of all methods on the two small tasks."""
-    rows = [
-        (
-            row["method"], row["task"], row["draws"],
-            f"{float(row['return']):.0f} ± {float(row['spread']):.0f}",
-            f"{float(row['worst seed']):.0f}",
-        )
-        for row in read_csv("ten/table.csv")
-    ]  # fmt: skip
-    order = [method.label for method in METHODS.values()]
-    rows.sort(key=lambda row: (order.index(row[0]), row[1] != "Pendulum-v1", int(row[2])))
-    return table(("method", "task", "draws per action", "return", "worst seed"), rows)
-
-
-@block
 def bandit() -> str:
     """Tabulate the shares of samples near each high mode."""
     rows = [
@@ -237,6 +221,19 @@ def readme_runs() -> str:
             (config["agent"], config["env"], f"{end:,}", f"{seconds:.0f}", whole(curve[end]))
         )
     return table(("method", "task", "iterations", "seconds", "return at the end"), rows)
+
+
+@block
+def policies() -> str:
+    """Tabulate the trained policies that come with the repository."""
+    rows = [
+        (
+            row["task"], f"{int(row['iterations']):,}", row["episodes"],
+            f"{whole(row['mean'])} ± {whole(row['std'])}",
+        )
+        for row in read_csv("policies/returns.csv")
+    ]  # fmt: skip
+    return table(("task", "iterations of training", "episodes", "return"), rows)
 
 
 @block

@@ -105,7 +105,8 @@ def test_example_runs(name: str, work: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_every_example_is_listed_short_and_imports_public_names_only() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
-    assert names == {*RESULT_OF, "compare.py", "sample_mixture.py", "quickstart.ipynb"}
+    others = {"compare.py", "play_policy.py", "sample_mixture.py", "quickstart.ipynb"}
+    assert names == {*RESULT_OF, *others}
     listed = re.findall(r"^\| `(\w+\.\w+)` ", (DOCS / "start.md").read_text(), re.MULTILINE)
     assert set(listed) == names
     pages = [block for page in WITH_PYTHON for block in blocks(page, "python")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,12 @@ PAGES = [page for page in make_results.pages() if "\n<!-- results:" in page.read
 def test_blocks_of_a_page_are_up_to_date(page: Path) -> None:
     text = page.read_text()
     assert make_results.updated(text) == text, "run `make results`"
+
+
+def test_every_run_was_made_from_committed_code() -> None:
+    found = [json.loads(path.read_text()) for path in ROOT.glob("results/**/versions.json")]
+    assert len(found) > 10
+    assert not any(versions.get("dirty") for versions in found)
 
 
 def test_every_block_is_used_and_every_comment_closed() -> None:

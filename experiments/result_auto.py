@@ -1,0 +1,209 @@
+"""NC-LQL auto beside SAC and SBX's SAC: tables and figure of results/auto.
+
+Returns are normalised per task, 0 for random actions and 1 for the best evaluation of any run.  The
+score of a run at a time is its last evaluation before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cache, partial
+from statistics import fmean
+from typing import TypeAlias
+
+import numpy as np
+from contest import Row, read_rows
+from reference_policies import reference
+from result_files import RESULTS, block, joined, plural, read_csv, table, value_at, whole
+
+from langevinrl.analysis.figures import draw_band, panels, share_legend, write_figure
+from langevinrl.analysis.statistics import (
+    Estimate,
+    Scores,
+    estimate,
+    estimate_curve,
+    iqm,
+    probability_of_improvement,
+)
+from langevinrl.registry import METHODS
+
+HERE = RESULTS / "auto"
+LABELS = {"nclql-auto": "NC-LQL auto", "sac:short": "SAC", "sbx-sac": "SBX SAC"}
+COLOURS = {"nclql-auto": "#332288", "sac:short": "#009E73", "sbx-sac": "#888888"}
+TUNED = ("nclql-auto", "sac:short")
+MINUTES = (1, 3, 6)
+LAST = 5  # evaluations at the end of a run that show a collapse
+
+Curves: TypeAlias = dict[tuple[str, str], dict[int, list[Row]]]  # by contestant, task and seed
+
+
+@cache
+def curves() -> Curves:
+    found: Curves = defaultdict(lambda: defaultdict(list))
+    for row in read_rows(HERE / "learning.csv"):
+        found[row.contestant, row.env][row.seed].append(row)
+    return found
+
+
+def tasks_of(*contestants: str) -> list[str]:
+    """Return the tasks that all of them have learned."""
+    tasks = [{env for name, env in curves() if name == own} for own in contestants]
+    return sorted(set.intersection(*tasks))
+
+
+@cache
+def best(env: str) -> float:
+    """Return the best evaluation of any run on a task."""
+    own = [run for (_, task), runs in curves().items() if task == env for run in runs.values()]
+    return max(row.score for run in own for row in run)
+
+
+def normalised(env: str, score: float) -> float:
+    low = reference(env, "random")
+    return (score - low) / (best(env) - low)
+
+
+def at(run: Sequence[Row], minute: float) -> float:
+    """Return a run's last evaluation before a time."""
+    return value_at([(row.seconds, row.score) for row in run], 60 * minute)
+
+
+def scores(contestant: str, envs: Sequence[str], minute: float) -> list[np.ndarray]:
+    """Return normalised scores at a time, one array of seeds per task."""
+    runs = [curves()[contestant, env].values() for env in envs]
+    return [
+        np.array([normalised(env, at(run, minute)) for run in own])
+        for env, own in zip(envs, runs, strict=True)
+    ]
+
+
+def shown(found: Estimate) -> str:
+    interval = f" ({found.low:.2f} to {found.high:.2f})" if np.isfinite(found.low) else ""
+    return f"{found.value:.2f}{interval}"
+
+
+def difference(first: Scores, second: Scores) -> np.ndarray:
+    return iqm(first) - iqm(second)
+
+
+@block
+def auto_budget() -> str:
+    """Count the trial runs of both methods."""
+    runs = {
+        (row["method"], row["trial"], row["fields"], row["task"], row["seed"])
+        for row in read_csv("auto/choosing.csv")
+    }
+    counts = Counter(method for method, *_ in runs)
+    words = [f"{counts[name]} of {METHODS[name].label}" for name in ("nclql-auto", "sac")]
+    return f"Trial runs: {joined(words)}."
+
+
+@block
+def auto_progress() -> str:
+    """Tabulate the seeds that each contestant has on each task, and the code."""
+    rows = []
+    for (name, env), runs in sorted(curves().items()):
+        codes = sorted({row.code for run in runs.values() for row in run})
+        rows.append((env, LABELS[name], ", ".join(map(str, sorted(runs))), ", ".join(codes)))
+    return table(("task", "method", "seeds", "code"), rows)
+
+
+@block
+def auto_summary() -> str:
+    """Say in a sentence how both methods compare at three times."""
+    envs = tasks_of(*TUNED)
+    least = min(len(curves()[name, env]) for name in TUNED for env in envs)
+    words = []
+    for minute in MINUTES:
+        ours, sac = (scores(name, envs, minute) for name in TUNED)
+        found = estimate(difference, ours, sac)
+        clear = "clear" if found.low * found.high > 0 else "not clear"
+        words.append(
+            f"{float(iqm(ours)):.2f} and {float(iqm(sac)):.2f} after {plural(minute, 'minute')} "
+            f"({clear})"
+        )
+    ours, sac = (np.array([steps(name, env) for env in envs]) for name in TUNED)
+    return (
+        f"NC-LQL auto and SAC, both tuned for runs of minutes, on {len(envs)} tasks with "
+        f"{plural(least, 'seed')} each: interquartile mean of normalised returns {joined(words)}. "
+        "A difference is clear if its 95% interval excludes zero. SAC's updates cost less: it "
+        f"took {float((sac / ours).mean()):.1f} times as many steps in the same time."
+    )
+
+
+def steps(contestant: str, env: str) -> float:
+    """Return the environment steps of a run, mean over seeds."""
+    return fmean(run[-1].env_steps for run in curves()[contestant, env].values())
+
+
+@block
+def auto_iqm() -> str:
+    """Tabulate IQM, its difference and the probability of improvement over SAC at three times."""
+    envs = tasks_of(*TUNED)
+    rows = []
+    for minute in MINUTES:
+        ours, sac = (scores(name, envs, minute) for name in TUNED)
+        found = [estimate(iqm, ours), estimate(iqm, sac), estimate(difference, ours, sac)]
+        found.append(estimate(probability_of_improvement, ours, sac))
+        rows.append((minute, *map(shown, found)))
+    head = ("minutes", "NC-LQL auto", "SAC", "difference", "probability of improvement")
+    return table(head, rows)
+
+
+@block
+def auto_tasks() -> str:
+    """Tabulate each task's return at the end: mean over seeds, and each seed's."""
+    rows = []
+    for env in sorted({env for _, env in curves()}):
+        for name, label in LABELS.items():
+            runs = curves().get((name, env))
+            if not runs:
+                continue
+            ends = [at(run, MINUTES[-1]) for run in runs.values()]
+            each = ", ".join(whole(end) for end in ends)
+            score = f"{fmean(normalised(env, end) for end in ends):.2f}"
+            rows.append(
+                (env, label, whole(fmean(ends)), score, each, whole(reference(env, "zero")))
+            )
+    return table(("task", "method", "return", "normalised", "each seed", "zero action"), rows)
+
+
+@block
+def auto_collapse() -> str:
+    """Tabulate the least of the last five evaluations as a share of the greatest."""
+    rows = []
+    for env in tasks_of(*TUNED):
+        row = [env]
+        for name in TUNED:
+            ends = [[r.score for r in run][-LAST:] for run in curves()[name, env].values()]
+            row.append(
+                ", ".join(f"{min(end) / max(end):.2f}" for end in ends if max(end) > 0) or "–"
+            )
+        rows.append(row)
+    return table(("task", "NC-LQL auto, each seed", "SAC, each seed"), rows)
+
+
+def draw() -> None:
+    """Draw IQM over all tasks and the return of each task, against minutes of CPU time."""
+    minutes = np.linspace(0.3, MINUTES[-1], 20)
+
+    def grid(name: str, env: str) -> np.ndarray:  # (seeds, times)
+        return np.array([[at(run, m) for m in minutes] for run in curves()[name, env].values()])
+
+    envs, shared = sorted({env for _, env in curves()}), tasks_of(*TUNED)
+    figure, axes = panels(1 + len(envs))
+    for name in TUNED:
+        every = [np.vectorize(partial(normalised, env))(grid(name, env)) for env in shared]
+        draw_band(axes[0], minutes, estimate_curve(every, iqm), COLOURS[name], label=LABELS[name])
+    axes[0].set_title(f"IQM over {len(shared)} tasks, normalised", fontsize=11)
+    for axis, env in zip(axes[1:], envs, strict=True):
+        for name, label in LABELS.items():
+            if (name, env) in curves():
+                found = estimate_curve([grid(name, env)])
+                draw_band(axis, minutes, found, COLOURS[name], label=label)
+        axis.set_title(env, fontsize=11)
+    for axis in axes[-3:]:
+        axis.set_xlabel("minutes of CPU time")
+    share_legend(figure, axes, list(LABELS.values()))
+    write_figure(figure, HERE / "learning.png")
