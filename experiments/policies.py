@@ -6,7 +6,7 @@ langevinrl train nclql-auto --env HalfCheetah-v4 --iterations 40000 --out runs/H
 python experiments/policies.py runs/HalfCheetah-v4 ...
 
 writes results/policies/TASK.npz and TASK.onnx, and a row of returns.csv: the returns of the NumPy
-file in 20 episodes with environments seeded 0 to 19.
+file in 20 episodes, with environments and noise seeded 0 to 19; `first` is that of seed 0.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def add(run: Path) -> Row:
     returns = [play(file, task, seed) for seed in range(EPISODES)]
     row: Row = {"task": task, "agent": config["agent"], "seed": config["seed"]}
     row |= {"iterations": config["iterations"], "episodes": EPISODES}
+    row |= {"first": round(returns[0], 2)}
     row |= {"mean": round(statistics.fmean(returns), 2), "std": round(statistics.stdev(returns), 2)}
     return row | {"commit": versions["commit"], "dirty": versions["dirty"]}
 

@@ -15,7 +15,19 @@ from typing import TypeAlias
 import numpy as np
 from contest import Row, read_rows
 from reference_policies import reference
-from result_files import RESULTS, block, joined, plural, read_csv, table, value_at, whole
+from result_files import (
+    RESULTS,
+    block,
+    joined,
+    plural,
+    read_csv,
+    read_json,
+    runs_in,
+    table,
+    value_at,
+    whole,
+)
+from result_files import curves as run_curves
 
 from langevinrl.analysis.figures import draw_band, panels, share_legend, write_figure
 from langevinrl.analysis.statistics import (
@@ -129,6 +141,20 @@ def auto_summary() -> str:
         f"{plural(least, 'seed')} each: interquartile mean of normalised returns {joined(words)}. "
         "A difference is clear if its 95% interval excludes zero. SAC's updates cost less: it "
         f"took {float((sac / ours).mean()):.1f} times as many steps in the same time."
+    )
+
+
+@block
+def auto_walker() -> str:
+    """Say what a run on a task reached on which nothing was chosen."""
+    (run,) = runs_in("auto")
+    config, (curve,) = read_json(f"{run}/config.json"), run_curves(run)
+    end = max(curve)
+    return (
+        f"On {config['env']}, where nothing was chosen, one run of NC-LQL auto (seed "
+        f"{config['seed']}) stood at {whole(curve[end])} after {end:,} iterations; the best of its "
+        f"evaluations was {whole(max(curve.values()))}. One set of defaults is not yet good on "
+        "every task."
     )
 
 
