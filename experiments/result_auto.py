@@ -59,8 +59,11 @@ def curves() -> Curves:
 
 
 def tasks_of(*contestants: str) -> list[str]:
-    """Return the tasks that all of them have learned."""
-    tasks = [{env for name, env in curves() if name == own} for own in contestants]
+    """Return the tasks on which all of them have two seeds; fewer give no interval."""
+    tasks = [
+        {env for (name, env), runs in curves().items() if name == own and len(runs) > 1}
+        for own in contestants
+    ]
     return sorted(set.intersection(*tasks))
 
 
@@ -146,15 +149,13 @@ def auto_summary() -> str:
 
 @block
 def auto_walker() -> str:
-    """Say what a run on a task reached on which nothing was chosen."""
+    """Say what a further run reached on the task on which nothing was chosen."""
     (run,) = runs_in("auto")
     config, (curve,) = read_json(f"{run}/config.json"), run_curves(run)
     end = max(curve)
     return (
-        f"On {config['env']}, where nothing was chosen, one run of NC-LQL auto (seed "
-        f"{config['seed']}) stood at {whole(curve[end])} after {end:,} iterations; the best of its "
-        f"evaluations was {whole(max(curve.values()))}. One set of defaults is not yet good on "
-        "every task."
+        f"Nothing was chosen on {config['env']}. A further run of NC-LQL auto there, of {end:,} "
+        f"iterations with seed {config['seed']}, ended at {whole(curve[end])}."
     )
 
 
