@@ -32,14 +32,13 @@ from typing import Any, NamedTuple
 
 import contestant
 import tyro
-from result_files import value_at
+from result_files import LATE, value_at
 
 from langevinrl.analysis.figures import panels, share_legend, write_figure
 from langevinrl.analysis.groups import COLOURS
 from langevinrl.storage.versions import versions
 
 MOMENTS = (0.25, 0.5, 1.0)  # parts of the time at which the table shows the return
-COLUMNS = ("contestant", "env", "seed", "cpu_seconds", "env_steps", "return", "code")
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,12 @@ class Row(NamedTuple):
 def run_all(contest: Contest) -> list[Row]:
     """Let every contestant learn every task with every seed, one process per core.
 
-    Curves in learning.csv are not made again; each new one is added to it at once.
+    Curves in learning.csv are not made again; each new one is added to it at once, in place of one
+    that was shorter.
     """
     path = contest.out / "learning.csv"
     rows = read_rows(path) if path.exists() else []
     done = {row[:3] for row in rows if row.seconds >= 54 * contest.minutes}
-    rows = [row for row in rows if row[:3] in done]
     cores: SimpleQueue[int] = SimpleQueue()
     for core in sorted(os.sched_getaffinity(0)):
         cores.put(core)
@@ -91,7 +90,7 @@ def run_all(contest: Contest) -> list[Row]:
         finally:
             cores.put(core)
         with adding:
-            rows.extend(curve)
+            rows[:] = [row for row in rows if row[:3] != (name, env, seed)] + curve
             write_rows(rows, path)
         print(f"{name} {env} seed {seed}: {curve[-1].score:.0f}", flush=True)
 
@@ -134,7 +133,7 @@ def write_rows(rows: Iterable[Row], path: Path) -> None:
     draft = path.with_suffix(".new")
     with draft.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        writer.writerow(contestant.COLUMNS)
         writer.writerows(sorted(rows))
     draft.replace(path)
 
@@ -188,7 +187,7 @@ def _draw_curves(axis: Any, rows: Sequence[Row], name: str, colour: str) -> None
 def main(contest: Contest) -> None:
     contest.out.mkdir(parents=True, exist_ok=True)
     (contest.out / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n")
-    rows = [row for row in run_all(contest) if row.seconds <= 60.6 * contest.minutes]
+    rows = [row for row in run_all(contest) if row.seconds <= 60 * contest.minutes * LATE]
     draw(rows, contest.out / "learning.png")
     print_table(rows, contest.minutes)
     print(contest.out / "learning.csv")

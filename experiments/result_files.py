@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
+LATE = 1.01  # an evaluation happens at the first step after its time
 
 Block: TypeAlias = Callable[[], str]
 Curve: TypeAlias = dict[int, float]  # mean return of an evaluation by iteration
@@ -64,8 +65,7 @@ def read_json(name: str) -> Any:
 
 def value_at(points: Iterable[tuple[float, float]], seconds: float) -> float:
     """Return the last value at or before a time, from times and values in order; NaN without."""
-    late = 1.01 * seconds  # an evaluation happens at the first step after its time
-    return next((value for time, value in reversed(list(points)) if time <= late), nan)
+    return next((v for time, v in reversed(list(points)) if time <= seconds * LATE), nan)
 
 
 def runs_in(name: str) -> list[str]:
