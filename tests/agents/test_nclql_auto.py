@@ -131,21 +131,40 @@ def test_evaluation_climbs_the_slow_average_without_noise() -> None:
     assert not np.array_equal(exploring, acted(swapped, noise, explore=True))
 
 
-def test_chain_follows_the_smaller_critic() -> None:
-    """A critic that is far above the other does not matter, however steep it is."""
-    state, obs, noise = measured_state(), BATCH.obs, AGENT.noise(KEY, 16)
+def with_second(state: State, factor: float) -> State:
+    """Return a state whose second critic is the first times `factor`, in weights and average."""
 
-    def with_second(factor: float, shift: float) -> np.ndarray:
-        params = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), state.critic.params)
+    def changed(params: PyTree) -> PyTree:
+        params = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), params)
         last = params["body"]["layers"][-1]
         last["weight"] = last["weight"].at[1].multiply(factor)
-        last["bias"] = last["bias"].at[1].add(shift)
-        changed = state._replace(critic=state.critic._replace(params=params))
-        return np.asarray(AGENT.policy(changed, obs, noise, explore=True))
+        last["bias"] = last["bias"].at[1].multiply(factor)
+        return params
 
-    same = with_second(1.0, 0.0)
-    np.testing.assert_allclose(with_second(-3.0, 1e3), same, atol=1e-4)
-    assert not np.allclose(with_second(-3.0, -1e3), same, atol=0.1)
+    critic = state.critic._replace(params=changed(state.critic.params))
+    return state._replace(critic=critic, slow_params=changed(state.slow_params))
+
+
+def test_chain_follows_the_first_critic() -> None:
+    state, noise = measured_state(), AGENT.noise(KEY, 16)
+    actions = [
+        AGENT.policy(with_second(state, factor), BATCH.obs, noise, explore=True)
+        for factor in (1.0, -3.0)
+    ]
+    np.testing.assert_array_equal(*actions)
+
+
+def test_evaluation_keeps_the_chain_that_the_smaller_critic_values_most() -> None:
+    state, noise = with_second(measured_state(), 0.5), AGENT.noise(KEY, 16)
+    singles = []
+    for i in range(AGENT.best_of):
+        alone = noise._replace(start=noise.start[:, i : i + 1])
+        singles.append(np.asarray(AGENT.policy(state, BATCH.obs, alone, explore=False)))
+    q = AGENT.critic.apply(state.slow_params, BATCH.obs, jnp.asarray(singles), AGENT.clean)
+    best = np.asarray(q).min(axis=0).argmax(axis=0)
+    kept = AGENT.policy(state, BATCH.obs, noise, explore=False)
+    np.testing.assert_allclose(kept, np.stack(singles)[best, np.arange(16)], atol=1e-5)
+    assert len(set(best.tolist())) > 1
 
 
 def test_one_update_equals_the_formula() -> None:
@@ -178,7 +197,7 @@ def test_one_update_equals_the_formula() -> None:
     assert int(after.updates) == 2_001
     np.testing.assert_allclose(metrics["critic/joint"], value, rtol=1e-4)
     # The gradient is measured where the next actions end, with the critics before this update.
-    slope = jax.grad(lambda a: q(params, batch.next_obs, a, 4).min(axis=0).sum())
+    slope = jax.grad(lambda a: q(params, batch.next_obs, a, 4)[0].sum())
     gradient = slope(jnp.asarray(next_action))[:4]  # a quarter of the rows
     assert_near(after.gradient, state.gradient.update(gradient))
     np.testing.assert_allclose(metrics["temperature/weight"], AGENT.weight(after.gradient))

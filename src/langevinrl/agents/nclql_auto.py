@@ -4,7 +4,7 @@ From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both 
 9) and annealed Langevin dynamics. Added here: the inverse temperature w follows from the policy's
 standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain that
 follows an untrained critic ends in the corners of the box; no axis drifts further in one step than
-the step's size; the last level adds no noise; evaluation follows a slow average of the critics.
+the step's size; the last level adds no noise; evaluation uses a slow average and several chains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from langevinrl.losses import squared, td_backup
 from langevinrl.networks import Activation, Critic, Embedding, StateActionNet, smallest
 from langevinrl.samplers import langevin
 from langevinrl.samplers.choose import best_of
-from langevinrl.samplers.noise import ChainNoise, draw_chain_noise
+from langevinrl.samplers.noise import ChainNoise
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
 PRIOR_STD = 0.4  # standard deviation of the Gaussian prior, as a fraction of the box's half-width
@@ -55,8 +55,8 @@ class NCLQLAuto(Common):
     smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
     calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
     slow_rate: float = 0.005  # step of the slow average towards the weights
-    best_of: int = 1  # N: chains per action, the most valuable is kept
-    learning_rate: float = 1e-3  # Adam's learning rate for the critics
+    best_of: int = 8  # N: chains per action in evaluation, the most valuable is kept
+    learning_rate: float = 2e-3  # Adam's learning rate for the critics
     activation: Activation = "mish"  # after each hidden layer
     embedding_size: int = 16  # size of the level's embedding
 
@@ -73,8 +73,7 @@ class NCLQLAuto(Common):
 
     @property
     def sigmas(self) -> Array:
-        bound = self.spec.act_bound
-        return langevin.geometric_sigmas(bound, self.spread * bound, self.num_levels)  # (L,)
+        return self.spec.act_bound * langevin.geometric_sigmas(1.0, self.spread, self.num_levels)
 
     @property
     def clean(self) -> int:
@@ -95,22 +94,28 @@ class NCLQLAuto(Common):
 
     def init(self, key: Key) -> State:
         critic = init_learner(self.critic.init(key), optax.adam(self.learning_rate))
-        stats = GradientStats(jnp.zeros(()), jnp.zeros(()))
-        return State(critic, critic.params, stats, jnp.zeros((), jnp.int32))
+        return State(critic, critic.params, GradientStats(*jnp.zeros(2)), jnp.zeros((), jnp.int32))
 
     def noise(self, key: Key, num: int) -> ChainNoise:
-        length = len(self.plan.level)
-        return draw_chain_noise(key, num, length, self.best_of, self.spec, "uniform")
+        """Draw N starts, of which training uses the first, and the noise of one chain."""
+        start_key, step_key = jax.random.split(key)
+        dim, bound = self.spec.act_dim, self.spec.act_bound
+        start = jax.random.uniform(start_key, (num, self.best_of, dim), minval=-bound, maxval=bound)
+        return ChainNoise(start, jax.random.normal(step_key, (num, len(self.plan.level), 1, dim)))
 
     def policy(self, state: State, obs: Array, noise: ChainNoise, *, explore: bool) -> Array:
-        params = state.critic.params if explore else state.slow_params
-        score, bound = self._score(state, params, obs), self.spec.act_bound
-        start, steps = noise.for_chains() if explore else (noise.for_chains()[0], None)
-        candidates = langevin.langevin_in_box(score, start, self.plan, steps, bound)
-        return best_of(candidates, lambda a: self._followed(params, obs)(a, self.clean))
+        return self.trace(state, obs, noise)[-1] if explore else self.refine(state, obs, noise)
 
     def refine(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        return self.policy(state, obs, noise, explore=False)
+        slow, bound, (start, _) = state.slow_params, self.spec.act_bound, noise.for_chains()
+        score = self._score(state, slow, obs)
+        climbed = langevin.langevin_in_box(score, start, self.plan, None, bound)
+        return best_of(climbed, lambda a: smallest(self.critic.apply(slow, obs, a, self.clean)))
+
+    def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
+        score, bound = self._score(state, state.critic.params, obs), self.spec.act_bound
+        start, steps = noise.first_chain()
+        return langevin.langevin_in_box(score, start, self.plan, steps, bound, trace=True)
 
     def _score(self, state: State, params: PyTree, obs: Array) -> Callable[[Array, Array], Array]:
         """Return the score of prior^(1-β) exp(βwQ), where β grows from 0 to 1 at the start."""
@@ -126,14 +131,15 @@ class NCLQLAuto(Common):
         return score
 
     def _followed(self, params: PyTree, obs: Array) -> Callable[[Array, Array | int], Array]:
-        """Return the value whose gradient the chain follows: the minimum of both critics."""
-        return lambda action, level: smallest(self.critic.apply(params, obs, action, level))
+        """Return the value that the chain climbs: the first critic's, for half the cost of both."""
+        first = jax.tree.map(lambda leaf: leaf[0], params)
+        return lambda action, level: self.critic.network.apply(first, obs, action, level)[..., 0]
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
-        next_action = self.act(state, batch.next_obs, next_key, explore=True)
-        target = state.critic.target_params
-        next_q = self.critic.apply(target, batch.next_obs, next_action, self.clean)
+        critic, next_obs = state.critic, batch.next_obs
+        next_action = self.act(state, next_obs, next_key, explore=True)
+        next_q = self.critic.apply(critic.target_params, next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
 
         half = (len(batch.reward) + 1) // 2  # of the rows are smoothed: a shorter update
@@ -147,21 +153,15 @@ class NCLQLAuto(Common):
             smoothed = self.critic.apply(params, batch.obs[:half], noisy, level)
             return squared(q - backup[None]) + squared(smoothed - anchor)
 
-        critic = descend(state.critic, optax.adam(self.learning_rate), loss)
+        few = max(1, half // 2)  # rows suffice for a running estimate
+        q = self._followed(critic.params, next_obs[:few])
+        stats = state.gradient.update(langevin.action_gradient(q, next_action[:few], self.clean))
+        critic = descend(critic, optax.adam(self.learning_rate), loss)
         critic = soft_update(critic, self.target_rate)
         slow_params = optax.incremental_update(critic.params, state.slow_params, self.slow_rate)
-        few = max(1, half // 2)  # rows suffice for a running estimate
-        q = self._followed(state.critic.params, batch.next_obs[:few])
-        slope = langevin.action_gradient(q, next_action[:few], self.clean)
-        gradient = state.gradient.update(slope)
         metrics = {"critic/backup": backup.mean(), "critic/joint": critic.loss}
-        metrics |= {"temperature/weight": self.weight(gradient), "temperature/slope": gradient.norm}
-        return Update(State(critic, slow_params, gradient, state.updates + 1), metrics)
-
-    def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        score, bound = self._score(state, state.critic.params, obs), self.spec.act_bound
-        start, steps = noise.first_chain()
-        return langevin.langevin_in_box(score, start, self.plan, steps, bound, trace=True)
+        metrics |= {"temperature/weight": self.weight(stats), "temperature/slope": stats.norm}
+        return Update(State(critic, slow_params, stats, state.updates + 1), metrics)
 
     def trace_scores(self, state: State, obs: Array, path: Array) -> Array:
         return langevin.path_gradients(self._followed(state.critic.params, obs), path, self.plan)
