@@ -1,4 +1,4 @@
-"""Times of an agent's update and action relative to a straightforward version."""
+"""Times of update and action, next to matrix products alone and a straightforward version."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rich.table import Table
 from langevinrl.agents import Agent
 from langevinrl.bench.loop import loop_overhead
 from langevinrl.bench.plain import PLAIN, Plain
+from langevinrl.bench.products import compile_products, find_products
 from langevinrl.bench.timing import RepeatedAction, RepeatedUpdate, Timer, gemm_rate
 from langevinrl.errors import UserError, unknown
 from langevinrl.registry import METHODS
@@ -27,14 +28,18 @@ from langevinrl.storage.versions import versions
 from langevinrl.types import Array, Batch, Key, PyTree, Spec, Update
 
 SIZES = {"HalfCheetah": Spec(17, 6), "Humanoid": Spec(376, 17)}
-BATCH, ENVS = 256, 5  # as in training
+BATCH, ENVS = 256, 5  # of the paper
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Time update and action of an agent relative to a straightforward version of it."""
+    """Time update and action of agents.
 
-    agents: tyro.conf.Positional[tuple[str, ...]] = ()  # nclql, sac; both by default
+    An update is compared with its matrix products alone and, for nclql and sac, with a
+    straightforward version of it.
+    """
+
+    agents: tyro.conf.Positional[tuple[str, ...]] = ()  # nclql and sac by default
     out: Path = Path("bench")  # folder for the results
     repeats: int = 15  # timed calls of each, interleaved; medians are shown
     # time one decision instead: predict and each exported form, on one core
@@ -68,40 +73,41 @@ def compile_pair(
     return compiled, jax.jit(act).lower(state, obs, key).compile()
 
 
-def bench_agent(agent: Agent, plain: Plain, repeats: int, rows: int = BATCH) -> dict[str, float]:
-    """Measure milliseconds of update and action, both versions, and the memory of an update."""
+def bench_agent(agent: Agent, plain: Plain | None, repeats: int, rows: int) -> dict[str, float]:
+    """Measure milliseconds of update and action, and the memory of an update.
+
+    Included are the update's matrix products alone and, if given, a straightforward version.
+    """
     batch = draw_batch(agent, rows)
     state = jax.jit(agent.init)(jax.random.key(0))
 
     def explore(state: PyTree, obs: Array, key: Key) -> Array:
         return agent.policy(state, obs, agent.noise(key, len(obs)), explore=True)
 
-    update, act = compile_pair(agent.update, explore, state, batch)
-    plain_update, plain_act = compile_pair(
-        partial(plain.update, agent), partial(plain.act, agent), state, batch
-    )
-    obs, copy = batch.obs[:ENVS], partial(jax.tree.map, jnp.copy, state)
-    times = Timer(
-        {
-            "update": RepeatedUpdate(update, copy(), batch),  # a copy: the state is donated
-            "plain update": RepeatedUpdate(plain_update, copy(), batch),
-            "act": RepeatedAction(act, state, obs),
-            "plain act": RepeatedAction(plain_act, state, obs),
-            "loop": loop_overhead(agent.spec, ENVS),
-        }
-    ).run(repeats)
-    for kind, num_calls in (
-        ("update", RepeatedUpdate.num_calls),
-        ("act", RepeatedAction.num_calls),
-    ):
-        times[kind] /= num_calls
-        times[f"plain {kind}"] /= num_calls
-    times["ratio"] = times["update"] / times["plain update"]
+    versions = {"": compile_pair(agent.update, explore, state, batch)}
+    if plain:
+        plain_pair = partial(plain.update, agent), partial(plain.act, agent)
+        versions["plain "] = compile_pair(*plain_pair, state, batch)
+    products = find_products(agent.update, state, batch, jax.random.key(0))
+    calls: dict[str, Callable[[], Any]] = {
+        "products": compile_products(products),
+        "loop": loop_overhead(agent.spec, ENVS),
+    }
+    for name, (update, act) in versions.items():
+        copy = jax.tree.map(jnp.copy, state)  # an update takes its state's memory
+        calls[f"{name}update"] = RepeatedUpdate(update, copy, batch)
+        calls[f"{name}act"] = RepeatedAction(act, state, batch.obs[:ENVS])
+    times = Timer(calls).run(repeats)
+    for name, (update, _) in versions.items():
+        times[f"{name}update"] /= RepeatedUpdate.num_calls
+        times[f"{name}act"] /= RepeatedAction.num_calls
+        memory = update.memory_analysis()
+        used = memory.temp_size_in_bytes + memory.argument_size_in_bytes
+        times[f"{name}peak MB"] = used / 1e6
+    times["products ratio"] = times["update"] / times["products"]
+    if plain:
+        times["ratio"] = times["update"] / times["plain update"]
     times["loop share"] = times["loop"] / (times["loop"] + times["update"] + times["act"])
-    memory = [compiled.memory_analysis() for compiled in (update, plain_update)]
-    times["peak MB"], times["plain peak MB"] = (
-        (m.temp_size_in_bytes + m.argument_size_in_bytes) / 1e6 for m in memory
-    )
     return times
 
 
@@ -110,17 +116,14 @@ def measure(config: Bench, sizes: dict[str, Spec] = SIZES) -> dict[str, Any]:
     for name in config.agents:
         if name not in METHODS:
             raise UserError(unknown("agent", name, METHODS))
-        if name not in PLAIN:
-            raise UserError(
-                f"{name} has no straightforward version to compare with; {' and '.join(PLAIN)} do"
-            )
     console = Console()
     rows = []
     for name in config.agents or PLAIN:
         for task, spec in sizes.items():
             agent: Any = METHODS[name].load()(spec)
+            batch_size = agent.run_defaults.get("batch_size", BATCH)
             with console.status(f"{name} at {task} sizes"):
-                times = bench_agent(agent, PLAIN[name], config.repeats)
+                times = bench_agent(agent, PLAIN.get(name), config.repeats, batch_size)
             rows.append({"agent": name, "sizes": task} | times)
     result = {"gemm_gflops": gemm_rate(config.repeats), "rows": rows, "versions": versions()}
     config.out.mkdir(parents=True, exist_ok=True)
@@ -132,18 +135,19 @@ def measure(config: Bench, sizes: dict[str, Spec] = SIZES) -> dict[str, Any]:
 
 def tabulate(rows: list[dict[str, Any]]) -> Table:
     """Return a table that fits a terminal of eighty columns."""
-    title = "Median milliseconds and peak MB, beside a straightforward version"
+    title = "Median milliseconds; ratios to the update's matrix products and a plain version"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = {
-        "update": ("update", ".1f"), "plain update": ("plain", ".1f"), "ratio": ("ratio", ".2f"),
-        "act": ("act", ".1f"), "plain act": ("plain", ".1f"), "loop share": ("loop", ".1%"),
-        "peak MB": ("MB", ".0f"), "plain peak MB": ("plain", ".0f"),
+        "update": ("update", ".1f"), "products": ("products", ".1f"),
+        "products ratio": ("ratio", ".2f"), "plain update": ("plain", ".1f"),
+        "ratio": ("ratio", ".2f"), "act": ("act", ".1f"), "loop share": ("loop", ".1%"),
+        "peak MB": ("MB", ".0f"),
     }  # fmt: skip
     table.add_column("agent")
     table.add_column("sizes")
     for head, _ in columns.values():
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        numbers = (f"{row[name]:{form}}" for name, (_, form) in columns.items())
+        numbers = (f"{row[key]:{form}}" if key in row else "" for key, (_, form) in columns.items())
         table.add_row(row["agent"], row["sizes"], *numbers)
     return table
