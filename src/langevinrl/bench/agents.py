@@ -105,6 +105,7 @@ def bench_agent(agent: Agent, plain: Plain | None, repeats: int, rows: int) -> d
         used = memory.temp_size_in_bytes + memory.argument_size_in_bytes
         times[f"{name}peak MB"] = used / 1e6
     times["products ratio"] = times["update"] / times["products"]
+    times["gflop"] = sum(count * product.flops for product, count in products.items()) / 1e9
     if plain:
         times["ratio"] = times["update"] / times["plain update"]
     times["loop share"] = times["loop"] / (times["loop"] + times["update"] + times["act"])
@@ -135,10 +136,10 @@ def measure(config: Bench, sizes: dict[str, Spec] = SIZES) -> dict[str, Any]:
 
 def tabulate(rows: list[dict[str, Any]]) -> Table:
     """Return a table that fits a terminal of eighty columns."""
-    title = "Median milliseconds; ratios to the update's matrix products and a plain version"
+    title = "Median milliseconds; an update next to its matrix products and a plain version"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = {
-        "update": ("update", ".1f"), "products": ("products", ".1f"),
+        "update": ("update", ".1f"), "products": ("matmul", ".1f"),
         "products ratio": ("ratio", ".2f"), "plain update": ("plain", ".1f"),
         "ratio": ("ratio", ".2f"), "act": ("act", ".1f"), "loop share": ("loop", ".1%"),
         "peak MB": ("MB", ".0f"),
