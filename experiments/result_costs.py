@@ -60,6 +60,19 @@ def speed() -> str:
 
 
 @block
+def auto_speed() -> str:
+    """Say how an update of NC-LQL auto compares with its matrix products."""
+    found = read_json("bench/auto/bench.json")
+    words = joined(
+        f"{row['update']:.1f} ms at {row['sizes']}'s sizes, {row['products ratio']:.2f} times its "
+        f"matrix products alone ({row['products']:.1f} ms; "
+        f"{1e3 * row['gflop'] / found['gemm_gflops']:.1f} ms at the core's best rate)"
+        for row in found["rows"]
+    )
+    return f"On one core an update of NC-LQL auto takes {words}."
+
+
+@block
 def replay() -> str:
     """Tabulate memory and time of the replay buffer."""
     found = read_json("reliability/replay.json")
