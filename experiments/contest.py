@@ -61,9 +61,9 @@ class Row(NamedTuple):
     env: str
     seed: int
     seconds: float  # CPU time spent on learning
-    env_steps: int
+    env_steps: int  # 0 if unknown
     score: float  # mean return
-    code: str = ""  # commit or version that made the run
+    code: str  # commit or version that made the run
 
 
 def run_all(contest: Contest) -> list[Row]:
@@ -123,7 +123,7 @@ def read_rows(path: Path) -> list[Row]:
     with path.open(newline="") as file:
         return [
             Row(r["contestant"], r["env"], int(r["seed"]), float(r["cpu_seconds"]),
-                int(r.get("env_steps", 0)), float(r["return"]), r.get("code", ""))
+                int(r["env_steps"] or 0), float(r["return"]), r["code"])
             for r in csv.DictReader(file)
         ]  # fmt: skip
 

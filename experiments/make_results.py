@@ -8,8 +8,7 @@ a function with `@block` in one of the MODULES below, and its comments in a page
 
 Figures are drawn from files under results/ by the function of their experiment.  Not drawn again:
 
-- results/bandit/figures: the stored arrays are older than the code that draws them;
-  `langevinrl bandit` writes both.
+- results/bandit/figures: `langevinrl bandit` draws them.
 - results/past_the_paper, except reward_size: its script was removed in the commit its README names.
 - docs/report.png: a screenshot.
 """

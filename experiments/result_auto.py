@@ -41,8 +41,13 @@ from langevinrl.analysis.statistics import (
 from langevinrl.registry import METHODS
 
 HERE = RESULTS / "auto"
-LABELS = {"nclql-auto": "NC-LQL auto", "sac:short": "SAC", "sbx-sac": "SBX SAC"}
-COLOURS = {"nclql-auto": "#332288", "sac:short": "#009E73", "sbx-sac": "#888888"}
+LABELS = {
+    "nclql-auto": "NC-LQL auto",
+    "sac:short": "SAC",
+    "sbx-sac": "SBX SAC",
+    "sbx-crossq-equal": "SBX CrossQ",
+}
+COLOURS = dict(zip(LABELS, ("#332288", "#009E73", "#888888", "#CC79A7"), strict=True))
 TUNED = ("nclql-auto", "sac:short")
 MINUTES = (1, 3, 6)
 LAST = 5  # evaluations at the end of a run that show a collapse

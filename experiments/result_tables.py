@@ -21,15 +21,8 @@ from result_files import (
 from langevinrl.registry import METHODS
 from langevinrl.runs.config import PAPER_ITERATIONS
 
-MINUTES = range(1, 7)
+MINUTES = (1, 2, 3, 6)
 MARKS = (5_000, 10_000, 20_000, 30_000, 40_000, 50_000, 100_000, 200_000)  # iterations
-CONTESTANTS = {
-    "nclql-fast": "NC-LQL auto, earlier version",
-    "nclql-fast-balance": "the same, `--n-step 3 --spread 0.1`",
-    "sbx-sac": "SBX SAC",
-    "sbx-crossq": "SBX CrossQ",
-    "sbx-crossq-equal": "SBX CrossQ, equal width",
-}
 NORMS = {
     "fast": "NC-LQL auto", "layer norm": "layer norm",
     "scaled observations": "normalised observations", "both": "both",
@@ -49,28 +42,6 @@ def reference() -> str:
 
 
 @block
-def contest() -> str:
-    """Tabulate the last evaluation before each minute of CPU time, mean over seeds."""
-    points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
-    for row in read_csv("fast/learning.csv"):
-        at = float(row["cpu_seconds"]), float(row["return"])
-        points[row["env"], row["contestant"], row["seed"]].append(at)
-    found = defaultdict(list)
-    for (env, contestant, _), seed in points.items():
-        found[env, contestant].append([value_at(seed, 60 * minute) for minute in MINUTES])
-    rows = [
-        (
-            env,
-            CONTESTANTS[contestant],
-            len(seeds),
-            *(f"{mean(at):.0f}" for at in zip(*seeds, strict=True)),
-        )
-        for (env, contestant), seeds in sorted(found.items())
-    ]
-    return table(("task", "algorithm", "seeds", *(f"{m} min" for m in MINUTES)), rows)
-
-
-@block
 def auto_choosing() -> str:
     """Tabulate the trials in which settings were chosen, by minutes of CPU time."""
     runs: dict[tuple[str, str, str, str], dict[str, list[tuple[float, float]]]] = {}
@@ -81,12 +52,12 @@ def auto_choosing() -> str:
     rows = []
     for (_, method, fields, task), seeds in sorted(runs.items()):
         ends = []
-        for minute in (1, 2, 3, 6):
+        for minute in MINUTES:
             done = [points for points in seeds.values() if points[-1][0] >= 59 * minute]
             values = [value_at(points, 60 * minute) for points in done]
             ends.append(whole(mean(values)) if values else "")
         rows.append((method, fields.replace(" ", ", ") or "defaults", task, len(seeds), *ends))
-    return table(("method", "fields", "task", "seeds", *(f"{m} min" for m in (1, 2, 3, 6))), rows)
+    return table(("method", "fields", "task", "seeds", *(f"{m} min" for m in MINUTES)), rows)
 
 
 @block
