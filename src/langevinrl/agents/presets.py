@@ -16,6 +16,6 @@ SHORT_RUN: dict[str, Any] = {"batch_size": 64, "warmup": 5_000, "reward_norm": T
 SHORT_AGENT: dict[str, Any] = {"target_rate": 0.05, "hidden": (256, 256), "reward_scale": 2.0}
 
 
-def short(**learning_rates: float) -> Presets:
-    """Return an agent's presets: the shared values and its learning rates."""
-    return {"short": SHORT_RUN | SHORT_AGENT | learning_rates}
+def short(**own: float) -> Presets:
+    """Return an agent's presets: the shared values and its own, such as learning rates."""
+    return {"short": SHORT_RUN | SHORT_AGENT | own}

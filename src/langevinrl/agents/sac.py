@@ -36,7 +36,10 @@ class SAC(Common):
     """Soft actor-critic: a tanh-squashed Gaussian policy with an entropy bonus."""
 
     presets: ClassVar[Presets] = short(
-        critic_learning_rate=2e-3, actor_learning_rate=2e-3, temperature_learning_rate=2e-3
+        critic_learning_rate=2e-3,
+        actor_learning_rate=2e-3,
+        temperature_learning_rate=2e-3,
+        initial_alpha=0.2,  # e, the default, takes thousands of updates to fall
     )
 
     critic_learning_rate: float = 3e-4  # Adam's learning rate for the critics
