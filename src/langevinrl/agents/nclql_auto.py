@@ -2,9 +2,9 @@
 
 From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both losses (Eq. 8 and
 9) and annealed Langevin dynamics. Added here: the inverse temperature w follows from the policy's
-standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain that
-follows an untrained critic ends in the corners of the box; no axis drifts further in one step than
-the step's size; the last level adds no noise; evaluation uses a slow average and several chains.
+standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain on an
+untrained critic ends in the corners of the box; no axis drifts further in one step than the step's
+size; noise falls, and the last level has none; evaluation uses a slow average and several chains.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class NCLQLAuto(Common):
     num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
     smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
+    noise_scale: float = 0.25  # factor that the chain's noise falls to
+    noise_updates: int = 10_000  # updates until it has fallen from 1
     calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
     slow_rate: float = 0.005  # step of the slow average towards the weights
     best_of: int = 8  # N: chains per action in evaluation, the most valuable is kept
@@ -86,11 +88,8 @@ class NCLQLAuto(Common):
         return plan._replace(noise_std=jnp.where(plan.level < self.clean, plan.noise_std, 0.0))
 
     def weight(self, stats: GradientStats) -> Array:
-        """Return w; 0 before the first update."""
-        # For exp(wQ), E‖w∇Q‖² = d/s² on d axes, at a Gaussian peak and for a linear Q that ends at
-        # a wall. So w = √d / (s · ‖∇Q‖), with the gradient measured where chains end.
-        w = self.spec.act_dim**0.5 / (self.sigmas[-1] * jnp.maximum(stats.norm, 1e-12))
-        return jnp.where(stats.seen > 0, w, 0.0)
+        """Return w = √d / (s · ‖∇Q‖), with the gradient measured where chains end."""
+        return stats.inverse_temperature(self.sigmas[-1], self.spec.act_dim)
 
     def init(self, key: Key) -> State:
         critic = init_learner(self.critic.init(key), optax.adam(self.learning_rate))
@@ -115,7 +114,8 @@ class NCLQLAuto(Common):
     def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
         score, bound = self._score(state, state.critic.params, obs), self.spec.act_bound
         start, steps = noise.first_chain()
-        return langevin.langevin_in_box(score, start, self.plan, steps, bound, trace=True)
+        factor = 1 - (1 - self.noise_scale) * jnp.minimum(1.0, state.updates / self.noise_updates)
+        return langevin.langevin_in_box(score, start, self.plan, factor * steps, bound, trace=True)
 
     def _score(self, state: State, params: PyTree, obs: Array) -> Callable[[Array, Array], Array]:
         """Return the score of prior^(1-β) exp(βwQ), where β grows from 0 to 1 at the start."""
@@ -144,8 +144,8 @@ class NCLQLAuto(Common):
 
         half = (len(batch.reward) + 1) // 2  # of the rows are smoothed: a shorter update
         level = jax.random.randint(level_key, (half,), 0, self.clean)
-        perturbation = jax.random.normal(noise_key, (half, self.spec.act_dim))
-        noisy = batch.action[:half] + self.smoothing * self.sigmas[level, None] * perturbation
+        noise = self.smoothing * jax.random.normal(noise_key, (half, self.spec.act_dim))
+        noisy = batch.action[:half] + self.sigmas[level, None] * noise
 
         def loss(params: PyTree) -> Array:  # Eq. 8 + Eq. 9
             q = self.critic.apply(params, batch.obs, batch.action, self.clean)

@@ -67,12 +67,17 @@ class GradientStats(NamedTuple):
         """Size ‖∇Q‖ of the gradient; 0 before the first update."""
         return jnp.sqrt(self.total / jnp.maximum(self.seen, GRADIENT_RATE))
 
+    def inverse_temperature(self, std: Array, num_axes: int) -> Array:
+        """Return w of exp(wQ) with this standard deviation; 0 before the first update."""
+        # E‖w∇Q‖² = d/s² at a Gaussian peak, and for a linear Q that ends at a wall.
+        w = num_axes**0.5 / (std * jnp.maximum(self.norm, 1e-12))
+        return jnp.where(self.seen > 0, w, 0.0)
+
     def update(self, gradient: Array) -> GradientStats:
         """Return the statistics after gradients (B, A).
 
-        The median of the batch is used: near a fall a few states have gradients so large that the
-        mean would be theirs. For a Gaussian peak ‖∇Q‖² is χ² with A degrees of freedom, and Wilson
-        and Hilferty's factor turns its median into the mean.
+        They use the median of the batch: a few states near a fall would dominate the mean. At a
+        Gaussian peak ‖∇Q‖² is χ², and Wilson and Hilferty's factor turns its median into the mean.
         """
         mean_share = (1 - 2 / (9 * gradient.shape[-1])) ** 3
         square = jnp.median(jnp.square(gradient).sum(axis=-1)) / mean_share
