@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -87,20 +88,32 @@ def on_a_quadratic(updates: int, **fields: Any) -> np.ndarray:
     return np.asarray(agent.trace(state, jnp.zeros((10_000, 3)), agent.noise(KEY, 10_000)))
 
 
-def test_chain_nears_the_requested_deviation_with_more_steps_and_the_peak_without_noise() -> None:
+def test_full_noise_nears_the_requested_deviation_with_more_steps() -> None:
     """One step per level leaves part of the noise of the first levels; three leave none."""
     for steps, low, high in ((1, 2.5, 4.0), (3, 0.7, 1.1)):
-        std = on_a_quadratic(2_000, steps_per_level=steps)[-1].std()
-        assert low < std / 0.2 < high
-    still = on_a_quadratic(2_000, steps_per_level=3)
-    np.testing.assert_allclose(np.median(still[-1]), 1.0, atol=0.03)
+        end = on_a_quadratic(2_000, steps_per_level=steps, noise_scale=1.0)[-1]
+        assert low < end.std() / 0.2 < high
+    np.testing.assert_allclose(np.median(end), 1.0, atol=0.03)
+
+
+def test_noise_falls_to_its_scale() -> None:
+    """With the defaults actions are at first wider than the requested deviation, then narrower."""
+    widths = [on_a_quadratic(updates)[-1].std() / 0.2 for updates in (2_000, 6_000, 10_000, 20_000)]
+    assert widths[0] > widths[1] > widths[2] == widths[3]
+    assert 2 < widths[0] < 3 and 0.3 < widths[3] < 0.7
+    quarter, noise = measured_state()._replace(updates=jnp.asarray(10_000)), AGENT.noise(KEY, 16)
+    fallen = AGENT.policy(quarter, BATCH.obs, noise, explore=True)
+    scaled = noise._replace(steps=noise.steps * 0.25)
+    constant = dataclasses.replace(AGENT, noise_scale=1.0)
+    expected = constant.policy(quarter, BATCH.obs, scaled, explore=True)
+    np.testing.assert_allclose(fallen, expected, atol=1e-6)
 
 
 def test_calm_start_goes_from_the_prior_to_the_critic() -> None:
     """At β the score is that of exp(βwQ) prior^(1-β), both Gaussian here."""
     for updates in (0, 200, 2_000):
         beta, w, prior = updates / 2_000, 1 / 0.2**2, 1 / 0.8**2
-        end = on_a_quadratic(updates, num_levels=2, steps_per_level=200)[-1]
+        end = on_a_quadratic(updates, num_levels=2, steps_per_level=200, noise_scale=1.0)[-1]
         precision = beta * w + (1 - beta) * prior
         np.testing.assert_allclose(end.mean(), beta * w / precision, atol=0.03)
 
