@@ -21,13 +21,10 @@ from result_files import (
     joined,
     plural,
     read_csv,
-    read_json,
-    runs_in,
     table,
     value_at,
     whole,
 )
-from result_files import curves as run_curves
 
 from langevinrl.analysis.figures import draw_band, panels, share_legend, write_figure
 from langevinrl.analysis.statistics import (
@@ -149,18 +146,6 @@ def auto_summary() -> str:
         f"{plural(least, 'seed')} each: interquartile mean of normalised returns {joined(words)}. "
         "A difference is clear if its 95% interval excludes zero. SAC's updates cost less: it "
         f"took {more:.1f} times as many steps in the same time."
-    )
-
-
-@block
-def auto_walker() -> str:
-    """Say what a further run reached on the task on which nothing was chosen."""
-    (run,) = runs_in("auto")
-    config, (curve,) = read_json(f"{run}/config.json"), run_curves(run)
-    end = max(curve)
-    return (
-        f"Nothing was chosen on {config['env']}. A further run of NC-LQL auto there, of {end:,} "
-        f"iterations with seed {config['seed']}, ended at {whole(curve[end])}."
     )
 
 
