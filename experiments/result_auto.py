@@ -95,6 +95,15 @@ def scores(contestant: str, envs: Sequence[str], minute: float) -> list[np.ndarr
     ]
 
 
+def late_scores(contestant: str, envs: Sequence[str]) -> list[np.ndarray]:
+    """Return means of each run's last evaluations, normalised: single ones vary much."""
+    runs = [curves()[contestant, env].values() for env in envs]
+    return [
+        np.array([fmean(normalised(env, row.score) for row in run[-LAST:]) for run in own])
+        for env, own in zip(envs, runs, strict=True)
+    ]
+
+
 def shown(found: Estimate) -> str:
     interval = f" ({found.low:.2f} to {found.high:.2f})" if np.isfinite(found.low) else ""
     return f"{found.value:.2f}{interval}"
@@ -131,19 +140,23 @@ def auto_summary() -> str:
     """Say in a sentence how both methods compare at three times."""
     envs = tasks_of(*TUNED)
     least = min(len(curves()[name, env]) for name in TUNED for env in envs)
-    words = []
-    for minute in MINUTES:
-        ours, sac = (scores(name, envs, minute) for name in TUNED)
+
+    def compared(ours: list[np.ndarray], sac: list[np.ndarray]) -> str:
         found = estimate(difference, ours, sac)
         clear = "clear" if found.low * found.high > 0 else "not clear"
-        words.append(
-            f"{float(iqm(ours)):.2f} and {float(iqm(sac)):.2f} after {plural(minute, 'minute')} "
-            f"({clear})"
-        )
+        return f"{float(iqm(ours)):.2f} and {float(iqm(sac)):.2f} ({clear})"
+
+    words = [
+        f"{compared(*(scores(name, envs, minute) for name in TUNED))} after "
+        f"{plural(minute, 'minute')}"
+        for minute in MINUTES
+    ]
+    late = compared(*(late_scores(name, envs) for name in TUNED))
     more = fmean(steps("sac:short", env) / steps("nclql-auto", env) for env in envs)
     return (
         f"NC-LQL auto and SAC, both tuned for runs of minutes, on {len(envs)} tasks with "
         f"{plural(least, 'seed')} each: interquartile mean of normalised returns {joined(words)}. "
+        f"Single evaluations vary much: the mean of the last five has {late}. "
         "A difference is clear if its 95% interval excludes zero. SAC's updates cost less: it "
         f"took {more:.1f} times as many steps in the same time."
     )
@@ -159,11 +172,14 @@ def auto_iqm() -> str:
     """Tabulate IQM, its difference and the probability of improvement over SAC at three times."""
     envs = tasks_of(*TUNED)
     rows = []
-    for minute in MINUTES:
-        ours, sac = (scores(name, envs, minute) for name in TUNED)
+    cases: dict[str, list[list[np.ndarray]]] = {
+        f"at {minute}": [scores(name, envs, minute) for name in TUNED] for minute in MINUTES
+    }
+    cases[f"last {LAST} evaluations"] = [late_scores(name, envs) for name in TUNED]
+    for label, (ours, sac) in cases.items():
         found = [estimate(iqm, ours), estimate(iqm, sac), estimate(difference, ours, sac)]
         found.append(estimate(probability_of_improvement, ours, sac))
-        rows.append((minute, *map(shown, found)))
+        rows.append((label, *map(shown, found)))
     head = ("minutes", "NC-LQL auto", "SAC", "difference", "probability of improvement")
     return table(head, rows)
 
