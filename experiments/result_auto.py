@@ -7,7 +7,7 @@ score of a run at a time is its last evaluation before it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from statistics import fmean
 from typing import TypeAlias
@@ -81,25 +81,23 @@ def normalised(env: str, score: float) -> float:
     return (score - low) / (best(env) - low)
 
 
-def at(run: Sequence[Row], minute: float) -> float:
+def at(minute: float, run: Sequence[Row]) -> float:
     """Return a run's last evaluation before a time."""
     return value_at([(row.seconds, row.score) for row in run], 60 * minute)
 
 
-def scores(contestant: str, envs: Sequence[str], minute: float) -> list[np.ndarray]:
-    """Return normalised scores at a time, one array of seeds per task."""
-    runs = [curves()[contestant, env].values() for env in envs]
-    return [
-        np.array([normalised(env, at(run, minute)) for run in own])
-        for env, own in zip(envs, runs, strict=True)
-    ]
+def late(run: Sequence[Row]) -> float:
+    """Return the mean of a run's last evaluations; single ones vary much."""
+    return fmean(row.score for row in run[-LAST:])
 
 
-def late_scores(contestant: str, envs: Sequence[str]) -> list[np.ndarray]:
-    """Return means of each run's last evaluations, normalised: single ones vary much."""
+def scores(
+    contestant: str, envs: Sequence[str], value: Callable[[Sequence[Row]], float]
+) -> list[np.ndarray]:
+    """Return normalised values of runs, one array of seeds per task."""
     runs = [curves()[contestant, env].values() for env in envs]
     return [
-        np.array([fmean(normalised(env, row.score) for row in run[-LAST:]) for run in own])
+        np.array([normalised(env, value(run)) for run in own])
         for env, own in zip(envs, runs, strict=True)
     ]
 
@@ -141,22 +139,18 @@ def auto_summary() -> str:
     envs = tasks_of(*TUNED)
     least = min(len(curves()[name, env]) for name in TUNED for env in envs)
 
-    def compared(ours: list[np.ndarray], sac: list[np.ndarray]) -> str:
+    def compared(value: Callable[[Sequence[Row]], float]) -> str:
+        ours, sac = (scores(name, envs, value) for name in TUNED)
         found = estimate(difference, ours, sac)
         clear = "clear" if found.low * found.high > 0 else "not clear"
         return f"{float(iqm(ours)):.2f} and {float(iqm(sac)):.2f} ({clear})"
 
-    words = [
-        f"{compared(*(scores(name, envs, minute) for name in TUNED))} after "
-        f"{plural(minute, 'minute')}"
-        for minute in MINUTES
-    ]
-    late = compared(*(late_scores(name, envs) for name in TUNED))
+    words = [f"{compared(partial(at, m))} after {plural(m, 'minute')}" for m in MINUTES]
     more = fmean(steps("sac:short", env) / steps("nclql-auto", env) for env in envs)
     return (
         f"NC-LQL auto and SAC, both tuned for runs of minutes, on {len(envs)} tasks with "
         f"{plural(least, 'seed')} each: interquartile mean of normalised returns {joined(words)}. "
-        f"Single evaluations vary much: the mean of the last five has {late}. "
+        f"Single evaluations vary much: the mean of the last five has {compared(late)}. "
         "A difference is clear if its 95% interval excludes zero. SAC's updates cost less: it "
         f"took {more:.1f} times as many steps in the same time."
     )
@@ -172,11 +166,11 @@ def auto_iqm() -> str:
     """Tabulate IQM, its difference and the probability of improvement over SAC at three times."""
     envs = tasks_of(*TUNED)
     rows = []
-    cases: dict[str, list[list[np.ndarray]]] = {
-        f"at {minute}": [scores(name, envs, minute) for name in TUNED] for minute in MINUTES
+    cases: dict[str, Callable[[Sequence[Row]], float]] = {
+        f"at {minute}": partial(at, minute) for minute in MINUTES
     }
-    cases[f"last {LAST} evaluations"] = [late_scores(name, envs) for name in TUNED]
-    for label, (ours, sac) in cases.items():
+    for label, value in (cases | {f"last {LAST} evaluations": late}).items():
+        ours, sac = (scores(name, envs, value) for name in TUNED)
         found = [estimate(iqm, ours), estimate(iqm, sac), estimate(difference, ours, sac)]
         found.append(estimate(probability_of_improvement, ours, sac))
         rows.append((label, *map(shown, found)))
@@ -193,7 +187,7 @@ def auto_tasks() -> str:
             runs = curves().get((name, env))
             if not runs:
                 continue
-            ends = [at(run, MINUTES[-1]) for run in runs.values()]
+            ends = [at(MINUTES[-1], run) for run in runs.values()]
             each = ", ".join(whole(end) for end in ends)
             score = f"{fmean(normalised(env, end) for end in ends):.2f}"
             rows.append(
@@ -222,7 +216,7 @@ def draw() -> None:
     minutes = np.linspace(0.3, MINUTES[-1], 20)
 
     def grid(name: str, env: str) -> np.ndarray:  # (seeds, times)
-        return np.array([[at(run, m) for m in minutes] for run in curves()[name, env].values()])
+        return np.array([[at(m, run) for m in minutes] for run in curves()[name, env].values()])
 
     envs, shared = sorted({env for _, env in curves()}), tasks_of(*TUNED)
     figure, axes = panels(1 + len(envs))

@@ -84,21 +84,21 @@ def bench_agent(agent: Agent, plain: Plain | None, repeats: int, rows: int) -> d
     def explore(state: PyTree, obs: Array, key: Key) -> Array:
         return agent.policy(state, obs, agent.noise(key, len(obs)), explore=True)
 
-    versions = {"": compile_pair(agent.update, explore, state, batch)}
+    pairs = {"": compile_pair(agent.update, explore, state, batch)}
     if plain:
         plain_pair = partial(plain.update, agent), partial(plain.act, agent)
-        versions["plain "] = compile_pair(*plain_pair, state, batch)
+        pairs["plain "] = compile_pair(*plain_pair, state, batch)
     products = find_products(agent.update, state, batch, jax.random.key(0))
     calls: dict[str, Callable[[], Any]] = {
         "products": compile_products(products),
         "loop": loop_overhead(agent.spec, ENVS),
     }
-    for name, (update, act) in versions.items():
+    for name, (update, act) in pairs.items():
         copy = jax.tree.map(jnp.copy, state)  # an update takes its state's memory
         calls[f"{name}update"] = RepeatedUpdate(update, copy, batch)
         calls[f"{name}act"] = RepeatedAction(act, state, batch.obs[:ENVS])
     times = Timer(calls).run(repeats)
-    for name, (update, _) in versions.items():
+    for name, (update, _) in pairs.items():
         times[f"{name}update"] /= RepeatedUpdate.num_calls
         times[f"{name}act"] /= RepeatedAction.num_calls
         memory = update.memory_analysis()
