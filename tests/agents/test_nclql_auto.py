@@ -217,6 +217,19 @@ def test_one_update_equals_the_formula() -> None:
     np.testing.assert_allclose(AGENT.policy_weight(after), 2.0 * AGENT.weight(after.gradient))
 
 
+def test_without_smoothing_levels_share_the_value_and_only_the_td_loss_is_left() -> None:
+    agent, state = dataclasses.replace(AGENT, smoothing=0.0), measured_state()
+    value = agent._followed(state.critic.params, BATCH.obs)
+    np.testing.assert_array_equal(value(BATCH.action, 0), value(BATCH.action, agent.clean))
+    next_action = act(agent, state, BATCH.next_obs, jax.random.split(KEY, 3)[0])
+    q = agent.critic.apply
+    next_q = q(state.critic.target_params, BATCH.next_obs, jnp.asarray(next_action), 4).min(0)
+    y = 2.0 * BATCH.reward + 0.99 * BATCH.bootstrap * next_q
+    error = q(state.critic.params, BATCH.obs, BATCH.action, 4) - y[None]
+    loss = update(agent, state, BATCH)[1]["critic/joint"]
+    np.testing.assert_allclose(loss, jnp.square(error).mean(axis=1).sum(), rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

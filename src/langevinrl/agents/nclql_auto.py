@@ -1,15 +1,13 @@
 """NC-LQL with one set of defaults for every task: automatic temperature and a calm start.
 
-From NC-LQL (arXiv 2602.07873): twin critics conditioned on a noise level, both losses (Eq. 8 and
-9) and annealed Langevin dynamics. Added here: the inverse temperature w follows from the policy's
-standard deviation s; the first updates mix exp(wQ) with a Gaussian prior, because a chain on an
-untrained critic ends in the corners of the box; no axis drifts further in one step than the step's
-size; noise falls, and the last level has none; evaluation uses a slow average and several chains.
+From NC-LQL (arXiv 2602.07873): critics conditioned on a noise level, both losses (Eq. 8 and 9),
+annealed Langevin dynamics. Added here: w follows from the policy's standard deviation s; a Gaussian
+prior holds the first policies near the middle of the box; no axis drifts further than the step's
+size; noise falls, with none at the last level; evaluation uses a slow average and several chains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,7 +50,7 @@ class NCLQLAuto(Common):
     spread: float = 0.1  # s: the policy's standard deviation, as a fraction of the box's half-width
     num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
-    smoothing: float = 0.3  # noise of the smoothed values, as a fraction of the level's step
+    smoothing: float = 0.3  # noise of smoothed values, as a fraction of the level's step; 0: none
     noise_scale: float = 0.25  # factor that the chain's noise falls to
     noise_updates: int = 10_000  # updates until it has fallen from 1
     calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
@@ -106,34 +104,33 @@ class NCLQLAuto(Common):
         return self.trace(state, obs, noise)[-1] if explore else self.refine(state, obs, noise)
 
     def refine(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        slow, bound, (start, _) = state.slow_params, self.spec.act_bound, noise.for_chains()
-        score = self._score(state, slow, obs)
-        climbed = langevin.langevin_in_box(score, start, self.plan, None, bound)
-        return best_of(climbed, lambda a: smallest(self.critic.apply(slow, obs, a, self.clean)))
+        slow, (start, _) = state.slow_params, noise.for_chains()
+        ends = self._chain(state, self._followed(slow, obs), start, None)[-1]
+        return best_of(ends, lambda a: smallest(self.critic.apply(slow, obs, a, self.clean)))
 
     def trace(self, state: State, obs: Array, noise: ChainNoise) -> Array:
-        score, bound = self._score(state, state.critic.params, obs), self.spec.act_bound
         start, steps = noise.first_chain()
         factor = 1 - (1 - self.noise_scale) * jnp.minimum(1.0, state.updates / self.noise_updates)
-        return langevin.langevin_in_box(score, start, self.plan, factor * steps, bound, trace=True)
+        return self._chain(state, self._followed(state.critic.params, obs), start, factor * steps)
 
-    def _score(self, state: State, params: PyTree, obs: Array) -> Callable[[Array, Array], Array]:
-        """Return the score of prior^(1-β) exp(βwQ), where β grows from 0 to 1 at the start."""
-        q, w = self._followed(params, obs), self.weight(state.gradient)
+    def _chain(self, state: State, q: langevin.Value, start: Array, steps: Array | None) -> Array:
+        """Return every point of a chain on prior^(1-β) exp(βwQ), where β grows from 0 to 1."""
+        w, bound, steepest = self.weight(state.gradient), self.spec.act_bound, 2 / self.sigmas
         beta = jnp.minimum(1.0, state.updates / self.calm_updates)
-        steepest = 2 / self.sigmas  # a drift of σ on each axis
 
         def score(action: Array, level: Array) -> Array:
-            prior = -action / (PRIOR_STD * self.spec.act_bound) ** 2
+            prior = -action / (PRIOR_STD * bound) ** 2
             mixed = beta * w * langevin.action_gradient(q, action, level) + (1 - beta) * prior
-            return jnp.clip(mixed, -steepest[level], steepest[level])
+            return jnp.clip(mixed, -steepest[level], steepest[level])  # a drift of σ on each axis
 
-        return score
+        return langevin.langevin_in_box(score, start, self.plan, steps, bound, trace=True)
 
-    def _followed(self, params: PyTree, obs: Array) -> Callable[[Array, Array | int], Array]:
+    def _followed(self, params: PyTree, obs: Array) -> langevin.Value:
         """Return the value that the chain climbs: the first critic's, for half the cost of both."""
-        first = jax.tree.map(lambda leaf: leaf[0], params)
-        return lambda action, level: self.critic.network.apply(first, obs, action, level)[..., 0]
+        first, network = jax.tree.map(lambda leaf: leaf[0], params), self.critic.network
+        if not self.smoothing:  # the levels differ in their steps only
+            return lambda action, _: network.apply(first, obs, action, self.clean)[..., 0]
+        return lambda action, level: network.apply(first, obs, action, level)[..., 0]
 
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
@@ -149,9 +146,12 @@ class NCLQLAuto(Common):
 
         def loss(params: PyTree) -> Array:  # Eq. 8 + Eq. 9
             q = self.critic.apply(params, batch.obs, batch.action, self.clean)
+            loss = squared(q - backup[None])
+            if not self.smoothing:
+                return loss
             anchor = jax.lax.stop_gradient(q[:, :half].mean(axis=0, keepdims=True))
             smoothed = self.critic.apply(params, batch.obs[:half], noisy, level)
-            return squared(q - backup[None]) + squared(smoothed - anchor)
+            return loss + squared(smoothed - anchor)
 
         few = max(1, half // 2)  # rows suffice for a running estimate
         q = self._followed(critic.params, next_obs[:few])

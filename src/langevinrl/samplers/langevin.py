@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from langevinrl.types import Array, Key
+
+Value: TypeAlias = Callable[[Array, Any], Array]  # of actions (..., A) at a level
 
 
 class Plan(NamedTuple):
@@ -114,14 +116,12 @@ def sample(
     return langevin_chain(score, start, plan, noise, project, trace=trace)
 
 
-def action_gradient(
-    value: Callable[[Array, Any], Array], action: Array, level: Array | int
-) -> Array:
+def action_gradient(value: Value, action: Array, level: Array | int) -> Array:
     """Return the gradient of `value(action, level)`, summed over critics, at actions (..., A)."""
     return jax.grad(lambda points: value(points, level).sum())(action)
 
 
-def path_gradients(value: Callable[[Array, Any], Array], path: Array, plan: Plan) -> Array:
+def path_gradients(value: Value, path: Array, plan: Plan) -> Array:
     """Return the action gradient at every point a chain moved from: (T, ..., A)."""
 
     def gradient(_: None, left: tuple[Array, Array]) -> tuple[None, Array]:
