@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from statistics import fmean
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from contest import Row, read_rows
@@ -45,17 +45,26 @@ LABELS = {
     "sbx-crossq-equal": "SBX CrossQ",
 }
 COLOURS = dict(zip(LABELS, ("#332288", "#009E73", "#888888", "#CC79A7"), strict=True))
+ABLATED = {
+    "nclql-auto": "defaults",
+    "nclql-auto,calm_updates=1": "no calm start",
+    "nclql-auto,smoothing=0": "no smoothing: the same value at all levels",
+    "nclql-auto,noise_scale=1": "noise does not fall",
+    "nclql-auto,slow_rate=1": "evaluation with the weights, not their slow average",
+}
 TUNED = ("nclql-auto", "sac:short")
 MINUTES = (1, 3, 6)
+TIMES = np.linspace(0.3, MINUTES[-1], 20)  # minutes of the figures
 LAST = 5  # evaluations at the end of a run that show a collapse
 
 Curves: TypeAlias = dict[tuple[str, str], dict[int, list[Row]]]  # by contestant, task and seed
 
 
 @cache
-def curves() -> Curves:
+def curves(folder: str = "") -> Curves:
+    """Return the curves of the comparison, or of a folder below it."""
     found: Curves = defaultdict(lambda: defaultdict(list))
-    for row in read_rows(HERE / "learning.csv"):
+    for row in read_rows(HERE / folder / "learning.csv"):
         found[row.contestant, row.env][row.seed].append(row)
     return found
 
@@ -211,26 +220,46 @@ def auto_collapse() -> str:
     return table(("task", "NC-LQL auto, each seed", "SAC, each seed"), rows)
 
 
+@block
+def auto_ablation() -> str:
+    """Tabulate the defaults and the defaults without each part, mean of the last evaluations."""
+    found = curves("ablation")
+    envs = sorted({env for _, env in found})
+    rows = []
+    for name, label in ABLATED.items():
+        ends = [[late(run) for run in found[name, env].values()] for env in envs]
+        rows.append((label, *(", ".join(map(whole, own)) for own in ends)))
+    return table(("setting", *envs), rows)
+
+
 def draw() -> None:
-    """Draw IQM over all tasks and the return of each task, against minutes of CPU time."""
-    minutes = np.linspace(0.3, MINUTES[-1], 20)
-
-    def grid(name: str, env: str) -> np.ndarray:  # (seeds, times)
-        return np.array([[at(m, run) for m in minutes] for run in curves()[name, env].values()])
-
-    envs, shared = sorted({env for _, env in curves()}), tasks_of(*TUNED)
-    figure, axes = panels(1 + len(envs))
+    """Draw returns against minutes of CPU time: tasks with intervals, and those with one seed."""
+    shared = tasks_of(*TUNED)
+    figure, axes = panels(1 + len(shared))
     for name in TUNED:
         every = [np.vectorize(partial(normalised, env))(grid(name, env)) for env in shared]
-        draw_band(axes[0], minutes, estimate_curve(every, iqm), COLOURS[name], label=LABELS[name])
+        draw_band(axes[0], TIMES, estimate_curve(every, iqm), COLOURS[name], label=LABELS[name])
     axes[0].set_title(f"IQM over {len(shared)} tasks, normalised", fontsize=11)
-    for axis, env in zip(axes[1:], envs, strict=True):
+    draw_tasks(figure, axes, shared, "learning.png")
+    single = sorted({env for _, env in curves()} - set(shared))
+    if single:
+        draw_tasks(*panels(len(single)), single, "one_seed.png")
+
+
+def grid(name: str, env: str) -> np.ndarray:
+    """Return a contestant's returns on a task: (seeds, times)."""
+    return np.array([[at(minute, run) for minute in TIMES] for run in curves()[name, env].values()])
+
+
+def draw_tasks(figure: Any, axes: Sequence[Any], envs: Sequence[str], file: str) -> None:
+    """Draw a task into each of the last panels, and write the figure."""
+    for axis, env in zip(axes[-len(envs) :], envs, strict=True):
         for name, label in LABELS.items():
             if (name, env) in curves():
                 found = estimate_curve([grid(name, env)])
-                draw_band(axis, minutes, found, COLOURS[name], label=label)
+                draw_band(axis, TIMES, found, COLOURS[name], label=label)
         axis.set_title(env, fontsize=11)
     for axis in axes[-3:]:
         axis.set_xlabel("minutes of CPU time")
     share_legend(figure, axes, list(LABELS.values()))
-    write_figure(figure, HERE / "learning.png")
+    write_figure(figure, HERE / file)
