@@ -16,7 +16,7 @@ import optax
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import ExploringNoise, Temperature, draw_exploring_noise
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
 from langevinrl.losses import distributional, gaussian_backup
 from langevinrl.mixture import mean_entropy
@@ -42,7 +42,7 @@ class DACER(Common):
     Where the chain ends at the box its gradient is zero: lower the policy's rate if it stays there.
     """
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3, temperature_delay=400)
 
     num_steps: int = 20  # T: denoising steps per action
     best_of: int = 1  # N: chains per action, the most valuable is kept; the policy learns from one

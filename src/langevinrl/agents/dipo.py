@@ -17,7 +17,7 @@ import optax
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import TwinCritics
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.learner import (
     Learner,
     clip_members,
@@ -42,7 +42,7 @@ class State(NamedTuple):
 class DIPO(Common):
     """Replayed actions follow the critics' gradient; a diffusion policy is fitted to them."""
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3)
 
     # The improved copy of every replayed action, instead of a second buffer of pairs.
     columns: ClassVar[dict[str, str]] = {"improved": "action"}

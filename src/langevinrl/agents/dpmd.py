@@ -16,7 +16,7 @@ import optax
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import BestOfNoisy, ExploringNoise, Temperature, TwinCritics
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
 from langevinrl.losses import MirrorForm, mirror_weight
@@ -38,7 +38,7 @@ class State(NamedTuple):
 class DPMD(Common):
     """Diffusion policy mirror descent: a policy fitted to its own samples weighted by exp(Q/α)."""
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3, temperature_delay=10)
 
     num_steps: int = 20  # T: denoising steps per action
     best_of: int = 32  # N: chains per action, the most valuable is kept

@@ -19,7 +19,7 @@ import optax
 from langevinrl.actors import MeanFlowActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import TwinCritics
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.learner import Learner, descend, init_learner, soft_update
 from langevinrl.networks import MLP, Activation, Critic, StateActionNet
 from langevinrl.types import Array, Batch, Key, PyTree, Update
@@ -34,7 +34,7 @@ class State(NamedTuple):
 class MFP(Common):
     """Mean-flow policy: maps noise to action in a few steps and imitates its best candidates."""
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3)
 
     flow_steps: int = (
         20  # K: flow steps per action; 20 is the paper's table, 1 the method as published

@@ -17,7 +17,7 @@ import optax
 
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import ExploringNoise, TwinCritics, draw_exploring_noise
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, soft_update
 from langevinrl.networks import Activation, Critic, Embedding, StateActionNet, smallest
 from langevinrl.samplers.choose import add_exploration, blockwise
@@ -36,7 +36,7 @@ class State(NamedTuple):
 class QSM(Common):
     """Q-score matching: a score network learns the critics' action gradient."""
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3)
 
     reward_scale: float = 0.2  # κ: factor on the reward (paper); 1.0 is the released baseline code
     sampler: Literal["langevin", "ddpm"] = "langevin"  # timeless (baseline code), or original's

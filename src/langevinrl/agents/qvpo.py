@@ -17,7 +17,7 @@ import optax
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import TwinCritics
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
 from langevinrl.losses import advantage_weight, cutoff_weight
@@ -42,7 +42,7 @@ class QVPO(Common):
     rewards are all negative. Advantage weights have no such limit.
     """
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3)
 
     num_steps: int = 20  # T: denoising steps per action
     best_of: int = 32  # N: chains per action, the most valuable is kept

@@ -16,7 +16,7 @@ import optax
 from langevinrl.actors import DenoisingActor
 from langevinrl.agents.contract import Common
 from langevinrl.agents.parts import BestOfNoisy, ExploringNoise, Temperature, TwinCritics
-from langevinrl.agents.presets import Presets, short
+from langevinrl.agents.presets import Presets, short_with_actor
 from langevinrl.errors import UserError
 from langevinrl.learner import Learner, decaying_adam, descend, init_learner, update_target, when
 from langevinrl.losses import reverse_denoising
@@ -36,7 +36,7 @@ class State(NamedTuple):
 class SDAC(Common):
     """Soft diffusion actor-critic: learns to denoise towards exp(Q/α) without samples from it."""
 
-    presets: ClassVar[Presets] = short(critic_learning_rate=1e-3, actor_learning_rate=1e-3)
+    presets: ClassVar[Presets] = short_with_actor(1e-3, temperature_delay=10)
 
     num_steps: int = 20  # T: denoising steps per action
     best_of: int = 32  # N: chains per action, the most valuable is kept
