@@ -1,0 +1,127 @@
+"""All methods in short runs: blocks and figures from results/short.
+
+From the root of the repository; each command continues where it stopped:
+
+langevinrl sweep experiments/short_rates.toml --out short_rates
+langevinrl reproduce short --tasks HalfCheetah InvertedDoublePendulum --iterations 10000 \
+    --seeds 2 --yes --out short
+python experiments/collect.py short_rates results/short/rates --lines 0
+python experiments/collect.py short results/short/runs --lines 20
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from statistics import mean
+
+import numpy as np
+from result_files import RESULTS, block, table, whole
+
+from langevinrl.analysis import Group, Summary, find_runs, learning_curves, summarise, write_figure
+from langevinrl.analysis.aggregates import Aggregates, MethodScores
+from langevinrl.analysis.paper import NORMALISED, PROGRESS
+from langevinrl.analysis.summary_figures import aggregate_intervals
+from langevinrl.analysis.tables import with_interval
+from langevinrl.registry import label_of
+
+HERE = RESULTS / "short"
+LAST = 4  # evaluations at the end of a trial whose mean chooses the learning rate
+OURS = "NC-LQL"
+
+
+@cache
+def summary() -> Summary:
+    return summarise(find_runs([HERE / "runs"]))
+
+
+def scores() -> Aggregates:
+    found = summary().aggregates
+    assert found is not None, summary().no_aggregates
+    return found
+
+
+@block
+def short_rates() -> str:
+    """Tabulate the trials in which learning rates were chosen: mean of the last evaluations."""
+    found: dict[str, dict[float, float]] = defaultdict(dict)
+    for record in find_runs([HERE / "rates"]):
+        (series,) = record.series
+        fields = record.config["hyperparameters"]
+        rate = fields.get("learning_rate") or fields["critic_learning_rate"]
+        found[record.agent][rate] = mean(series.returns[-LAST:])
+    rates = sorted({rate for own in found.values() for rate in own})
+    rows = []
+    for agent, own in sorted(found.items(), key=lambda item: -max(item[1].values())):
+        best = max(own, key=lambda rate: own[rate])
+        cells = [f"**{whole(own[rate])}**" if rate == best else whole(own[rate]) for rate in rates]
+        rows.append((label_of(agent), *cells))
+    return table(("method", *(f"{rate:g}" for rate in rates)), rows)
+
+
+@block
+def short_returns() -> str:
+    """Tabulate the last evaluation on each task, the mean and each seed."""
+    envs = sorted({group.env for group in summary().groups})
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in summary().finals:
+        each = ", ".join(whole(float(value)) for value in one.returns)
+        found[one.group.label][one.group.env] = f"{whole(float(one.mean.value))} ({each})"
+    rows = [(label, *(own.get(env, "") for env in envs)) for label, own in found.items()]
+    return table(("method", *envs), rows)
+
+
+@block
+def short_scores() -> str:
+    """Tabulate the normalised return x 100 along training, beside the paper's last column."""
+    rows = []
+    for method in by_score():
+        percent = [whole(100 * float(score.value)) for score in method.progress]
+        paper = NORMALISED.get(method.agent)
+        rows.append((method.label, *percent, f"{paper[-1]:.0f}" if paper else ""))
+    return table(("method", *(f"{part:.1f}" for part in PROGRESS), "paper, 1.0"), rows)
+
+
+@block
+def short_comparison() -> str:
+    """Tabulate the IQM, and how often a run of NC-LQL ends above one of each other method."""
+    better = {one.second: one.probability for one in scores().improvement if one.first == OURS}
+    rows = []
+    for method in by_score():
+        chance = with_interval(better[method.label], 2) if method.label in better else ""
+        rows.append((method.label, with_interval(method.aggregates["IQM"], 2), chance))
+    return table(("method", "IQM", "probability that NC-LQL is better"), rows)
+
+
+@block
+def short_times() -> str:
+    """Tabulate the time of an iteration, evaluation and compilation included."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for group, hours, iterations in _lengths():
+        found[group.label].append(3_600_000 * hours / iterations)
+    unit = mean(found[OURS])
+    order = sorted(found, key=lambda label: mean(found[label]))
+    rows = [(label, f"{mean(found[label]):.0f}", f"{mean(found[label]) / unit:.2f}")
+            for label in order]  # fmt: skip
+    return table(("method", "ms per iteration", "ratio to NC-LQL"), rows)
+
+
+def by_score() -> list[MethodScores]:
+    """Return the methods of the comparison, the best at the end first."""
+    return sorted(scores().methods, key=lambda method: -method.progress[-1].value)
+
+
+def _lengths() -> Iterator[tuple[Group, float, int]]:
+    """Return hours and iterations of every run."""
+    for group in summary().groups:
+        for series in group.series:
+            yield group, float(np.nanmax(series.hours)), int(series.iterations[-1])
+
+
+def draw() -> None:
+    """Draw returns over environment steps and hours, and the scores with their intervals."""
+    groups = summary().groups
+    write_figure(learning_curves(groups, "env_steps"), HERE / "curves.png")
+    write_figure(learning_curves(groups, "hours"), HERE / "hours.png")
+    write_figure(aggregate_intervals(scores()), HERE / "scores.png")
