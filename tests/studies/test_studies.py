@@ -46,7 +46,7 @@ def test_short_runs_have_one_draw_and_the_preset_short() -> None:
     assert {config.hyperparameters["best_of"] for config in found} == {1}
     for config in found:
         assert config.preset == "short" and config.batch_size == 64 and config.reward_norm
-        assert (config.iterations, config.eval_every, config.eval_episodes) == (40_000, 2_000, 5)
+        assert (config.iterations, config.eval_every, config.eval_episodes) == (40_000, 4_000, 5)
         plain = RunConfig(config.env, config.agent, preset="short", iterations=40_000).resolved()
         assert config.hyperparameters == plain.hyperparameters | {"best_of": 1}
 

@@ -42,7 +42,7 @@ class DACER(Common):
     Where the chain ends at the box its gradient is zero: lower the policy's rate if it stays there.
     """
 
-    presets: ClassVar[Presets] = short_with_actor(1e-3, temperature_delay=400)
+    presets: ClassVar[Presets] = short_with_actor(2e-3, temperature_delay=400)
 
     num_steps: int = 20  # T: denoising steps per action
     best_of: int = 1  # N: chains per action, the most valuable is kept; the policy learns from one

@@ -42,7 +42,7 @@ class State(NamedTuple):
 class DIPO(Common):
     """Replayed actions follow the critics' gradient; a diffusion policy is fitted to them."""
 
-    presets: ClassVar[Presets] = short_with_actor(1e-3)
+    presets: ClassVar[Presets] = short_with_actor(2e-3)
 
     # The improved copy of every replayed action, instead of a second buffer of pairs.
     columns: ClassVar[dict[str, str]] = {"improved": "action"}

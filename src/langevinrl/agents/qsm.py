@@ -36,7 +36,7 @@ class State(NamedTuple):
 class QSM(Common):
     """Q-score matching: a score network learns the critics' action gradient."""
 
-    presets: ClassVar[Presets] = short_with_actor(1e-3)
+    presets: ClassVar[Presets] = short_with_actor(2e-3)
 
     reward_scale: float = 0.2  # κ: factor on the reward (paper); 1.0 is the released baseline code
     sampler: Literal["langevin", "ddpm"] = "langevin"  # timeless (baseline code), or original's

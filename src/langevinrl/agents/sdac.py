@@ -36,7 +36,7 @@ class State(NamedTuple):
 class SDAC(Common):
     """Soft diffusion actor-critic: learns to denoise towards exp(Q/α) without samples from it."""
 
-    presets: ClassVar[Presets] = short_with_actor(1e-3, temperature_delay=10)
+    presets: ClassVar[Presets] = short_with_actor(2e-3, temperature_delay=10)
 
     num_steps: int = 20  # T: denoising steps per action
     best_of: int = 32  # N: chains per action, the most valuable is kept

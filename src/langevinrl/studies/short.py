@@ -12,7 +12,7 @@ STUDY = Study(
     seeds=(100, 101, 102),
     preset="short",
     iterations=40_000,
-    evaluations=20,
+    evaluations=10,
     episodes=5,
     shared={"best_of": 1},
 )
