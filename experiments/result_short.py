@@ -3,7 +3,7 @@
 From the root of the repository; each command continues where it stopped:
 
 langevinrl sweep experiments/short_rates.toml --out short_rates
-langevinrl reproduce short --tasks HalfCheetah InvertedDoublePendulum --iterations 10000 \
+langevinrl reproduce short --tasks HalfCheetah InvertedDoublePendulum --iterations 8000 \
     --seeds 2 --yes --out short
 python experiments/collect.py short_rates results/short/rates --lines 0
 python experiments/collect.py short results/short/runs --lines 20

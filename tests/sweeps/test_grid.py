@@ -13,6 +13,7 @@ from langevinrl.errors import UserError
 from langevinrl.runs.config import RunConfig
 from langevinrl.sweeps.grid import Grid, job_id, make_config, read_grid, seeds_together
 
+EXPERIMENTS = sorted(Path(__file__).parents[2].glob("experiments/short_*.toml"))
 BASE = {"env": "Pendulum-v1", "iterations": 10}
 
 
@@ -31,6 +32,12 @@ def test_grid_is_the_product_of_axes_cases_and_seeds() -> None:
     assert all(c.hyperparameters["hidden"] == (8, 8) and c.env == "Pendulum-v1" for c in found)
     steps = {c.batch_size: c.hyperparameters["step_size"] for c in found}
     assert steps == {8: 1e-4, 16: 1e-3}
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_sweeps_of_the_experiments_are_different_valid_runs(path: Path) -> None:
+    ids = [job_id(config) for config in read_grid(path).configs()]
+    assert len(ids) == len(set(ids)) > 10
 
 
 @pytest.mark.parametrize(
