@@ -26,13 +26,20 @@ import mujoco_tasks
 import result_auto
 import result_costs
 import result_sentences
+import result_short
 import result_tables
 import reward_size
 import sac_check
 import temperature
 from result_files import BLOCKS, RESULTS, ROOT
 
-MODULES = (result_tables, result_auto, result_sentences, result_costs)  # they register the blocks
+MODULES = (
+    result_tables,
+    result_auto,
+    result_short,
+    result_sentences,
+    result_costs,
+)  # they register the blocks
 MARKED = re.compile(r"^<!-- results: ([\w-]+) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 
 FIGURES: tuple[Callable[[], None], ...] = (
@@ -42,6 +49,7 @@ FIGURES: tuple[Callable[[], None], ...] = (
     temperature.draw,
     lambda: reward_size.draw(RESULTS / "past_the_paper" / "reward_size"),
     result_auto.draw,
+    result_short.draw,
 )
 
 

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any, TypeAlias
 
 import numpy as np
+import result_files
 from contest import Row, read_rows
 from reference_policies import reference
 from result_files import (
@@ -21,6 +22,8 @@ from result_files import (
     joined,
     plural,
     read_csv,
+    read_json,
+    runs_in,
     table,
     value_at,
     whole,
@@ -230,6 +233,21 @@ def auto_ablation() -> str:
         ends = [[late(run) for run in found[name, env].values()] for env in envs]
         rows.append((label, *(", ".join(map(whole, own)) for own in ends)))
     return table(("setting", *envs), rows)
+
+
+@block
+def auto_soft() -> str:
+    """Tabulate hard and soft values in the TD target, mean of the last two evaluations."""
+    found: dict[str, dict[bool, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs_in("auto/soft"):
+        config = read_json(f"{run}/config.json")
+        ends = [fmean(list(curve.values())[-2:]) for curve in result_files.curves(run)]
+        found[config["env"]][config["hyperparameters"]["soft"]] += ends
+    cells = [
+        (env, *(", ".join(map(whole, own[soft])) for soft in (False, True)))
+        for env, own in sorted(found.items())
+    ]
+    return table(("task", "hard values", "soft values"), cells)
 
 
 def draw() -> None:

@@ -3,18 +3,23 @@
 From the root of the repository; each command continues where it stopped:
 
 langevinrl sweep experiments/short_rates.toml --out short_rates
-langevinrl reproduce short --tasks HalfCheetah InvertedDoublePendulum --iterations 8000 \
-    --seeds 2 --yes --out short
+langevinrl reproduce short --tasks HalfCheetah --iterations 8000 --seeds 2 --yes --out short
+langevinrl reproduce short --tasks InvertedDoublePendulum --iterations 5000 --seeds 2 --yes \
+    --out short_pendulum
+langevinrl sweep experiments/short_starts.toml --out short_starts
 python experiments/collect.py short_rates results/short/rates --lines 0
-python experiments/collect.py short results/short/runs --lines 20
+python experiments/collect.py short results/short/runs --lines 20      # and short_pendulum
+python experiments/collect.py short_starts results/short/starts --lines 0
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import cache
 from statistics import mean
+from typing import Any
 
 import numpy as np
 from result_files import RESULTS, block, table, whole
@@ -22,13 +27,13 @@ from result_files import RESULTS, block, table, whole
 from langevinrl.analysis import Group, Summary, find_runs, learning_curves, summarise, write_figure
 from langevinrl.analysis.aggregates import Aggregates, MethodScores
 from langevinrl.analysis.paper import NORMALISED, PROGRESS
-from langevinrl.analysis.summary_figures import aggregate_intervals
 from langevinrl.analysis.tables import with_interval
-from langevinrl.registry import label_of
+from langevinrl.registry import METHODS, label_of
 
 HERE = RESULTS / "short"
 LAST = 4  # evaluations at the end of a trial whose mean chooses the learning rate
 OURS = "NC-LQL"
+STARTED = ("nclql", "lql")  # methods compared from the same starts
 
 
 @cache
@@ -44,20 +49,25 @@ def scores() -> Aggregates:
 
 @block
 def short_rates() -> str:
-    """Tabulate the trials in which learning rates were chosen: mean of the last evaluations."""
+    """Tabulate the trials of learning rates, mean of the last evaluations; the preset's is bold."""
     found: dict[str, dict[float, float]] = defaultdict(dict)
     for record in find_runs([HERE / "rates"]):
         (series,) = record.series
-        fields = record.config["hyperparameters"]
-        rate = fields.get("learning_rate") or fields["critic_learning_rate"]
-        found[record.agent][rate] = mean(series.returns[-LAST:])
+        rate = _rate(record.config["hyperparameters"])
+        found[record.agent][rate] = float(series.returns[-LAST:].mean())
     rates = sorted({rate for own in found.values() for rate in own})
     rows = []
     for agent, own in sorted(found.items(), key=lambda item: -max(item[1].values())):
-        best = max(own, key=lambda rate: own[rate])
-        cells = [f"**{whole(own[rate])}**" if rate == best else whole(own[rate]) for rate in rates]
+        kind = METHODS[agent].load()
+        kept = _rate({f.name: f.default for f in fields(kind)} | kind.presets["short"])
+        cells = [f"**{whole(own[rate])}**" if rate == kept else whole(own[rate]) for rate in rates]
         rows.append((label_of(agent), *cells))
     return table(("method", *(f"{rate:g}" for rate in rates)), rows)
+
+
+def _rate(values: Mapping[str, Any]) -> float:
+    """Return an agent's learning rate, that of its critics if it has several."""
+    return float(values.get("learning_rate") or values["critic_learning_rate"])
 
 
 @block
@@ -107,6 +117,23 @@ def short_times() -> str:
     return table(("method", "ms per iteration", "ratio to NC-LQL"), rows)
 
 
+@block
+def short_starts() -> str:
+    """Tabulate NC-LQL and LQL from the same starts: the last evaluation of each seed."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in find_runs([HERE / "runs", HERE / "starts"]):
+        start = record.config["hyperparameters"].get("start")
+        if record.agent in STARTED and record.status == "done":
+            for series in record.series:
+                found[record.env, start][record.agent].append(float(series.returns[-1]))
+    rows = [
+        (env, start, *(", ".join(map(whole, own[agent])) for agent in STARTED))
+        for (env, start), own in sorted(found.items())
+        if len(own) == len(STARTED)
+    ]
+    return table(("task", "start", *map(label_of, STARTED)), rows)
+
+
 def by_score() -> list[MethodScores]:
     """Return the methods of the comparison, the best at the end first."""
     return sorted(scores().methods, key=lambda method: -method.progress[-1].value)
@@ -120,8 +147,7 @@ def _lengths() -> Iterator[tuple[Group, float, int]]:
 
 
 def draw() -> None:
-    """Draw returns over environment steps and hours, and the scores with their intervals."""
+    """Draw returns over environment steps and hours."""
     groups = summary().groups
     write_figure(learning_curves(groups, "env_steps"), HERE / "curves.png")
     write_figure(learning_curves(groups, "hours"), HERE / "hours.png")
-    write_figure(aggregate_intervals(scores()), HERE / "scores.png")
