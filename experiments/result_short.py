@@ -87,9 +87,9 @@ def short_scores() -> str:
     """Tabulate the normalised return x 100 along training, beside the paper's last column."""
     rows = []
     for method in by_score():
-        percent = [whole(100 * float(score.value)) for score in method.progress]
+        percent = [f"{100 * score.value:.1f}" for score in method.progress]
         paper = NORMALISED.get(method.agent)
-        rows.append((method.label, *percent, f"{paper[-1]:.0f}" if paper else ""))
+        rows.append((method.label, *percent, f"{paper[-1]:.1f}" if paper else ""))
     return table(("method", *(f"{part:.1f}" for part in PROGRESS), "paper, 1.0"), rows)
 
 
