@@ -32,7 +32,7 @@ def collect(
     for run in find_runs([source]):
         if run.status == "none":
             continue
-        place = target / run.folder.name
+        place = target / run.folder.name.replace(":", "-")  # of module:Class
         place.mkdir(parents=True, exist_ok=True)
         for name in (CONFIG, VERSIONS, RESUMES, EVALUATIONS, *([METRICS] if lines else [])):
             path = run.folder / name
