@@ -33,13 +33,8 @@ import sac_check
 import temperature
 from result_files import BLOCKS, RESULTS, ROOT
 
-MODULES = (
-    result_tables,
-    result_auto,
-    result_short,
-    result_sentences,
-    result_costs,
-)  # they register the blocks
+# They register the blocks.
+MODULES = (result_tables, result_auto, result_short, result_sentences, result_costs)
 MARKED = re.compile(r"^<!-- results: ([\w-]+) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 
 FIGURES: tuple[Callable[[], None], ...] = (

@@ -10,10 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import result_files
 from contest import Row, read_rows
 from reference_policies import reference
 from result_files import (
@@ -22,13 +21,12 @@ from result_files import (
     joined,
     plural,
     read_csv,
-    read_json,
-    runs_in,
     table,
     value_at,
     whole,
 )
 
+from langevinrl.analysis import find_runs
 from langevinrl.analysis.figures import draw_band, panels, share_legend, write_figure
 from langevinrl.analysis.statistics import (
     Estimate,
@@ -57,7 +55,6 @@ ABLATED = {
 }
 TUNED = ("nclql-auto", "sac:short")
 MINUTES = (1, 3, 6)
-TIMES = np.linspace(0.3, MINUTES[-1], 20)  # minutes of the figures
 LAST = 5  # evaluations at the end of a run that show a collapse
 
 Curves: TypeAlias = dict[tuple[str, str], dict[int, list[Row]]]  # by contestant, task and seed
@@ -239,10 +236,9 @@ def auto_ablation() -> str:
 def auto_soft() -> str:
     """Tabulate hard and soft values in the TD target, mean of the last two evaluations."""
     found: dict[str, dict[bool, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs_in("auto/soft"):
-        config = read_json(f"{run}/config.json")
-        ends = [fmean(list(curve.values())[-2:]) for curve in result_files.curves(run)]
-        found[config["env"]][config["hyperparameters"]["soft"]] += ends
+    for record in find_runs([HERE / "soft"]):
+        ends = [float(series.returns[-2:].mean()) for series in record.series]
+        found[record.env][record.config["hyperparameters"]["soft"]] += ends
     cells = [
         (env, *(", ".join(map(whole, own[soft])) for soft in (False, True)))
         for env, own in sorted(found.items())
@@ -251,33 +247,25 @@ def auto_soft() -> str:
 
 
 def draw() -> None:
-    """Draw returns against minutes of CPU time: tasks with intervals, and those with one seed."""
-    shared = tasks_of(*TUNED)
-    figure, axes = panels(1 + len(shared))
+    """Draw IQM over all tasks and the return of each task, against minutes of CPU time."""
+    minutes = np.linspace(0.3, MINUTES[-1], 20)
+
+    def grid(name: str, env: str) -> np.ndarray:  # (seeds, times)
+        return np.array([[at(m, run) for m in minutes] for run in curves()[name, env].values()])
+
+    envs, shared = sorted({env for _, env in curves()}), tasks_of(*TUNED)
+    figure, axes = panels(1 + len(envs))
     for name in TUNED:
         every = [np.vectorize(partial(normalised, env))(grid(name, env)) for env in shared]
-        draw_band(axes[0], TIMES, estimate_curve(every, iqm), COLOURS[name], label=LABELS[name])
+        draw_band(axes[0], minutes, estimate_curve(every, iqm), COLOURS[name], label=LABELS[name])
     axes[0].set_title(f"IQM over {len(shared)} tasks, normalised", fontsize=11)
-    draw_tasks(figure, axes, shared, "learning.png")
-    single = sorted({env for _, env in curves()} - set(shared))
-    if single:
-        draw_tasks(*panels(len(single)), single, "one_seed.png")
-
-
-def grid(name: str, env: str) -> np.ndarray:
-    """Return a contestant's returns on a task: (seeds, times)."""
-    return np.array([[at(minute, run) for minute in TIMES] for run in curves()[name, env].values()])
-
-
-def draw_tasks(figure: Any, axes: Sequence[Any], envs: Sequence[str], file: str) -> None:
-    """Draw a task into each of the last panels, and write the figure."""
-    for axis, env in zip(axes[-len(envs) :], envs, strict=True):
+    for axis, env in zip(axes[1:], envs, strict=True):
         for name, label in LABELS.items():
             if (name, env) in curves():
                 found = estimate_curve([grid(name, env)])
-                draw_band(axis, TIMES, found, COLOURS[name], label=label)
+                draw_band(axis, minutes, found, COLOURS[name], label=label)
         axis.set_title(env, fontsize=11)
     for axis in axes[-3:]:
         axis.set_xlabel("minutes of CPU time")
     share_legend(figure, axes, list(LABELS.values()))
-    write_figure(figure, HERE / file)
+    write_figure(figure, HERE / "learning.png")

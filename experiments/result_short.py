@@ -1,15 +1,6 @@
 """All methods in short runs: blocks and figures from results/short.
 
-From the root of the repository; each command continues where it stopped:
-
-langevinrl sweep experiments/short_rates.toml --out short_rates
-langevinrl reproduce short --tasks HalfCheetah --iterations 8000 --seeds 2 --yes --out short
-langevinrl reproduce short --tasks InvertedDoublePendulum --iterations 5000 --seeds 2 --yes \
-    --out short_pendulum
-langevinrl sweep experiments/short_starts.toml --out short_starts
-python experiments/collect.py short_rates results/short/rates --lines 0
-python experiments/collect.py short results/short/runs --lines 20      # and short_pendulum
-python experiments/collect.py short_starts results/short/starts --lines 0
+results/short/README.md has the commands that made the runs.
 """
 
 from __future__ import annotations

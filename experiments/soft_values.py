@@ -40,7 +40,10 @@ def log_integral(
 
 @dataclass(frozen=True)
 class SoftNCLQLAuto(NCLQLAuto):
-    """NC-LQL auto whose TD target may be a soft value."""
+    """NC-LQL auto whose TD target may be a soft value.
+
+    The chain runs twice per update, here and in NC-LQL auto's own update, so do not compare times.
+    """
 
     soft: bool = True  # soft values in the TD target
     particles: int = 4  # actions per state that estimate the soft value
