@@ -11,7 +11,7 @@ python experiments/collect.py soft results/auto/soft --lines 0
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -59,7 +59,8 @@ class SoftNCLQLAuto(NCLQLAuto):
     def entropy_bonus(self, state: State, batch: Batch, key: Key) -> Array:
         """Return the difference of soft value and value at the next action: (B,)."""
         next_key = jax.random.split(key, 3)[0]  # that of NC-LQL auto's update: the same action
-        action = self.act(state, batch.next_obs, next_key, explore=True)
+        noisy = replace(self, noise_scale=1.0)  # noise falls in acting only
+        action = noisy.act(state, batch.next_obs, next_key, explore=True)
         w, target = self.weight(state.gradient), state.critic.target_params
 
         def value(action: Array) -> Array:

@@ -184,7 +184,9 @@ def test_one_update_equals_the_formula() -> None:
     state, batch = measured_state(), BATCH
     q, params = AGENT.critic.apply, state.critic.params
     next_key, level_key, noise_key = jax.random.split(KEY, 3)
-    next_action = act(AGENT, state, batch.next_obs, next_key)
+    # Noise falls in acting, not in the target.
+    next_action = act(dataclasses.replace(AGENT, noise_scale=1.0), state, batch.next_obs, next_key)
+    assert not np.array_equal(next_action, act(AGENT, state, batch.next_obs, next_key))
     next_q = np.asarray(q(state.critic.target_params, batch.next_obs, next_action, 4))
     y = 2.0 * np.asarray(batch.reward) + 0.99 * np.asarray(batch.bootstrap) * next_q.min(0)
     level = np.asarray(jax.random.randint(level_key, (8,), 0, 4))  # half of the rows
@@ -217,11 +219,24 @@ def test_one_update_equals_the_formula() -> None:
     np.testing.assert_allclose(AGENT.policy_weight(after), 2.0 * AGENT.weight(after.gradient))
 
 
+def test_noise_of_the_target_has_its_own_factor() -> None:
+    quarter = measured_state(updates=10_000)  # noise in acting has fallen to a quarter
+    agent = dataclasses.replace(AGENT, target_noise=0.25, smoothing=0.0)
+    next_action = act(agent, quarter, BATCH.next_obs, jax.random.split(KEY, 3)[0])
+    q = agent.critic.apply(quarter.critic.target_params, BATCH.next_obs, next_action, 4).min(0)
+    backup = update(agent, quarter, BATCH)[1]["critic/backup"]
+    expected = 2.0 * BATCH.reward + 0.99 * BATCH.bootstrap * q
+    np.testing.assert_allclose(backup, expected.mean(), rtol=1e-5)
+    full = dataclasses.replace(agent, target_noise=1.0)
+    assert update(full, quarter, BATCH)[1]["critic/backup"] != backup
+
+
 def test_without_smoothing_levels_share_the_value_and_only_the_td_loss_is_left() -> None:
     agent, state = dataclasses.replace(AGENT, smoothing=0.0), measured_state()
     value = agent._followed(state.critic.params, BATCH.obs)
     np.testing.assert_array_equal(value(BATCH.action, 0), value(BATCH.action, agent.clean))
-    next_action = act(agent, state, BATCH.next_obs, jax.random.split(KEY, 3)[0])
+    noisy = dataclasses.replace(agent, noise_scale=1.0)  # as in the target
+    next_action = act(noisy, state, BATCH.next_obs, jax.random.split(KEY, 3)[0])
     q = agent.critic.apply
     next_q = q(state.critic.target_params, BATCH.next_obs, jnp.asarray(next_action), 4).min(0)
     y = 2.0 * BATCH.reward + 0.99 * BATCH.bootstrap * next_q

@@ -1,9 +1,9 @@
 """NC-LQL with one set of defaults for every task: automatic temperature and a calm start.
 
-From NC-LQL (arXiv 2602.07873): critics conditioned on a noise level, both losses (Eq. 8 and 9),
-annealed Langevin dynamics. Added here: w follows from the policy's standard deviation s; a Gaussian
-prior holds the first policies near the middle of the box; no axis drifts further than the step's
-size; noise falls, with none at the last level; evaluation uses a slow average and several chains.
+From NC-LQL (arXiv 2602.07873): noise-conditioned critics, Eq. 8 and 9, annealed Langevin dynamics.
+Added here: w follows from the policy's standard deviation s; a Gaussian prior holds the first
+policies near the middle of the box; no axis drifts further than the step's size; noise falls, but
+not in the TD target; evaluation uses a slow average and several chains.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class NCLQLAuto(Common):
     num_levels: int = 5  # L: noise levels, whose steps shrink from the box's half-width to s
     steps_per_level: int = 1  # T: Langevin steps at each level
     smoothing: float = 0.3  # noise of smoothed values, as a fraction of the level's step; 0: none
-    noise_scale: float = 0.25  # factor that the chain's noise falls to
+    noise_scale: float = 0.25  # factor that the noise of the chain falls to in acting
     noise_updates: int = 10_000  # updates until it has fallen from 1
+    target_noise: float = 1.0  # factor on the noise of the chain in the TD target
     calm_updates: int = 2_000  # updates until the policy is exp(wQ) alone
     slow_rate: float = 0.005  # step of the slow average towards the weights
     best_of: int = 8  # N: chains per action in evaluation, the most valuable is kept
@@ -135,10 +136,11 @@ class NCLQLAuto(Common):
     def update(self, state: State, batch: Batch, key: Key) -> Update:
         next_key, level_key, noise_key = jax.random.split(key, 3)
         critic, next_obs = state.critic, batch.next_obs
-        next_action = self.act(state, next_obs, next_key, explore=True)
+        start, steps = self.noise(next_key, len(next_obs)).first_chain()
+        q = self._followed(critic.params, next_obs)
+        next_action = self._chain(state, q, start, self.target_noise * steps)[-1]
         next_q = self.critic.apply(critic.target_params, next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-
         half = (len(batch.reward) + 1) // 2  # of the rows are smoothed: a shorter update
         level = jax.random.randint(level_key, (half,), 0, self.clean)
         noise = self.smoothing * jax.random.normal(noise_key, (half, self.spec.act_dim))
