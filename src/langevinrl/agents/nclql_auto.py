@@ -27,8 +27,6 @@ from langevinrl.samplers.choose import best_of
 from langevinrl.samplers.noise import ChainNoise
 from langevinrl.types import Array, Batch, Key, PyTree, Update
 
-PRIOR_STD = 0.4  # standard deviation of the Gaussian prior, as a fraction of the box's half-width
-
 
 class State(NamedTuple):
     critic: Learner
@@ -120,7 +118,7 @@ class NCLQLAuto(Common):
         beta = jnp.minimum(1.0, state.updates / self.calm_updates)
 
         def score(action: Array, level: Array) -> Array:
-            prior = -action / (PRIOR_STD * bound) ** 2
+            prior = -action / (0.4 * bound) ** 2  # Gaussian, wide enough to explore
             mixed = beta * w * langevin.action_gradient(q, action, level) + (1 - beta) * prior
             return jnp.clip(mixed, -steepest[level], steepest[level])  # a drift of σ on each axis
 
@@ -141,7 +139,8 @@ class NCLQLAuto(Common):
         next_action = self._chain(state, q, start, self.target_noise * steps)[-1]
         next_q = self.critic.apply(critic.target_params, next_obs, next_action, self.clean)
         backup = td_backup(next_q, batch, self.gamma, self.reward_scale)
-        half = (len(batch.reward) + 1) // 2  # of the rows are smoothed: a shorter update
+        # Rows that are smoothed, and rows that measure the gradient: not all, to be faster.
+        half, few = (len(batch.reward) + 1) // 2, max(1, len(batch.reward) // 4)
         level = jax.random.randint(level_key, (half,), 0, self.clean)
         noise = self.smoothing * jax.random.normal(noise_key, (half, self.spec.act_dim))
         noisy = batch.action[:half] + self.sigmas[level, None] * noise
@@ -155,7 +154,6 @@ class NCLQLAuto(Common):
             smoothed = self.critic.apply(params, batch.obs[:half], noisy, level)
             return loss + squared(smoothed - anchor)
 
-        few = max(1, half // 2)  # rows suffice for a running estimate
         q = self._followed(critic.params, next_obs[:few])
         stats = state.gradient.update(langevin.action_gradient(q, next_action[:few], self.clean))
         critic = descend(critic, optax.adam(self.learning_rate), loss)
