@@ -61,6 +61,25 @@ def auto_choosing() -> str:
 
 
 @block
+def value_bias() -> str:
+    """Tabulate the critics' values beside discounted returns, mean of a trial's second half."""
+    trials = {"zv-base": "noise in the target falls", "zv-nn1": "it does not", "zv-sac": "SAC"}
+    found: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
+    for row in read_csv("auto/value_bias.csv"):
+        if row["trial"] in trials:
+            found[row["task"], row["seed"], row["trial"]].append(row)
+    rows = []
+    for (task, seed, trial), own in sorted(found.items()):
+        late = own[len(own) // 2 :]
+        value, goal, score = (
+            mean(float(row[name]) for row in late)
+            for name in ("value", "discounted_return", "return")
+        )
+        rows.append((task, seed, trials[trial], whole(value), whole(goal), whole(score)))
+    return table(("task", "seed", "setting", "value", "discounted return", "return"), rows)
+
+
+@block
 def mujoco() -> str:
     """Tabulate the last evaluation of the short runs at the paper's settings."""
     found: dict[tuple[str, str], list[Curve]] = defaultdict(list)
