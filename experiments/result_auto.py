@@ -43,9 +43,8 @@ LABELS = {
     "nclql-auto": "NC-LQL auto",
     "sac:short": "SAC",
     "sbx-sac": "SBX SAC",
-    "sbx-crossq-equal": "SBX CrossQ",
 }
-COLOURS = dict(zip(LABELS, ("#332288", "#009E73", "#888888", "#CC79A7"), strict=True))
+COLOURS = dict(zip(LABELS, ("#332288", "#009E73", "#888888"), strict=True))
 ABLATED = {
     "nclql-auto": "defaults",
     "nclql-auto,calm_updates=1": "no calm start",
