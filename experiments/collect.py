@@ -38,6 +38,7 @@ def collect(
             path = run.folder / name
             if path.exists():
                 text = plain(name, path.read_text(), run.folder, place)
+                text = text.replace(str(source.resolve()), source.name)
                 (place / name).write_text(thinned(text, lines) if name == METRICS else text)
         print(place, run.status)
 
