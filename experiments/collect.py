@@ -38,7 +38,7 @@ def collect(
             path = run.folder / name
             if path.exists():
                 text = plain(name, path.read_text(), run.folder, place)
-                text = text.replace(str(source.resolve()), source.name)
+                text = text.replace(str(source.resolve()), source.name)  # in a sweep's commands
                 (place / name).write_text(thinned(text, lines) if name == METRICS else text)
         print(place, run.status)
 
